@@ -21,7 +21,7 @@ const shape = {
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
-  /** How long responses to writes with an Idempotency-Key are stored and repeated. */
+  /** How long, in seconds, responses to writes with an Idempotency-Key are stored and repeated. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 

@@ -13,7 +13,7 @@ import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postg
 import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { bindingsService } from './service.ts';
 
-/** Roles that every guild has. */
+/** The IDs of chat roles that every guild of the simulated platform has. */
 export const OFFICER = '910000000000000001';
 export const CAPTAIN = '910000000000000002';
 export const DECKHAND = '910000000000000003';
@@ -22,10 +22,10 @@ export const HARBORMASTER = '910000000000000010';
 
 const GUILDS = 60;
 const guildId = (number: number) => String(900_000_000_000_000_000n + BigInt(number));
-/** Players 8001 to 8100, who have rank 50 in group 501 and own pass 601. */
+/** The game IDs of the players 8001 to 8100, who have rank 50 in group 501 and own game pass 601. */
 const PLAYERS = Array.from({ length: 100 }, (_, index) => 8001 + index);
 
-/** The demo world with many equal guilds and a hundred more players. */
+/** Creates the data of the simulated platforms: the demo world with 60 equal guilds and a hundred more players. */
 export function bindingsWorld() {
   const [harbor] = demoWorld.chat.guilds;
   const guilds = Array.from({ length: GUILDS }, (_, index) => ({ ...harbor, id: guildId(index + 1) }));
@@ -44,7 +44,7 @@ export const PLAYER_MEMBERS = PLAYERS.map((gameId) => ({
   gameId,
 }));
 
-/** The body to add a `group_rank` binding. */
+/** Returns the request body to add a `group_rank` binding; `fields` replaces some of its fields. */
 export const rankBinding = (fields: object = {}) => ({
   chat_role_id: OFFICER,
   binding_type: 'group_rank',
@@ -54,20 +54,20 @@ export const rankBinding = (fields: object = {}) => ({
   ...fields,
 });
 
-/** The paths of the faults that a response lists. */
+/** Returns the paths of the validation errors that a response lists. */
 export const faultsOf = (response: SealedResponse): string[] =>
   response.body.details.errors.map(({ path }: { path: string }) => path);
 
 interface Request {
   key?: string;
-  /** The replica to call; the first one if left out. */
+  /** The replica of the bindings service to call; the first one if left out. */
   at?: RunningService;
 }
 
-/** Runs bindings and lookup with one clock on a real database, and simulators of the platforms. */
+/** Runs the bindings and lookup services with one clock on a real database, and simulators of both platforms. */
 export class BindingsFixture {
   readonly clock = new ManualClock(Date.now());
-  /** The guild of the current test; `nextGuild` sets a new one. */
+  /** The ID of the guild that the current test uses; `nextGuild` sets a new one. */
   guild = guildId(1);
   database!: TestDatabase;
   simulators!: Simulators;
@@ -96,7 +96,7 @@ export class BindingsFixture {
     await this.database.drop();
   }
 
-  /** Starts another replica, with empty caches. */
+  /** Starts another replica of the bindings service, with empty caches. */
   startBindings(environment: Environment = {}): Promise<RunningService> {
     const game = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((host) => `GAME_${host}_URL`);
     const all = {
@@ -115,7 +115,7 @@ export class BindingsFixture {
     return startService(bindingsService, all, { clock: this.clock });
   }
 
-  /** Switches to a guild without bindings that exists on the chat platform. */
+  /** Makes the test use another guild, which exists on the chat platform and has no bindings. */
   nextGuild(): string {
     this.#guilds += 1;
     if (this.#guilds > GUILDS) throw new Error('the world has no more guilds');
@@ -123,7 +123,7 @@ export class BindingsFixture {
     return this.guild;
   }
 
-  /** Removes all faults and resets the numbers of calls. */
+  /** Removes all simulated failures of the platforms, and resets their counts of calls. */
   async calm(): Promise<void> {
     await Promise.all([this.game.forget(), this.chat.forget()]);
   }
@@ -151,7 +151,7 @@ export class BindingsFixture {
     return response.body.data;
   }
 
-  /** The number of stored bindings of the guild. */
+  /** Returns the number of stored bindings of the current guild. */
   async stored(): Promise<number> {
     const rows = await this.query('SELECT 1 FROM bindings.bindings WHERE guild_id = $1', [this.guild]);
     return rows.length;
@@ -161,7 +161,7 @@ export class BindingsFixture {
     return databaseRows(this.database.url, text, values);
   }
 
-  /** Links members in the guild. */
+  /** Links the accounts of members in the current guild. */
   async link(...members: { chatId: string; gameId: number }[]): Promise<void> {
     const { client, close } = connect(LookupServiceService, 'lookup', this.lookup.addresses.grpc ?? '', this.clock);
     for (const member of members) {

@@ -20,7 +20,9 @@ import { bindingsHandlers } from './http/bindings.ts';
 import { bindingView } from './http/views.ts';
 import { BindingsTelemetry } from './telemetry.ts';
 
-/** Manages the bindings of chat roles to game data, and evaluates which roles members should have. */
+/**
+ * The bindings service: manages the bindings of chat roles to game data, and evaluates which roles members should have.
+ */
 export const bindingsService: ServiceDefinition<BindingsConfig> = {
   name: 'bindings',
   readConfig: readBindingsConfig,
@@ -56,7 +58,10 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
   },
 };
 
-/** When rows are deleted. Bindings are stored until they are removed. */
+/**
+ * Returns the rules by which the bindings service deletes old rows. Bindings themselves are stored until they are
+ * removed.
+ */
 export const retentionRules = (config: BindingsConfig): RetentionRule[] => [
   { table: 'bindings.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
 ];

@@ -22,7 +22,7 @@ export class BindingsTelemetry {
     );
     this.#verdicts = metrics.counter(
       'bindings_role_verdicts_total',
-      'Verdicts on roles of members, from evaluations of bindings',
+      'Verdicts on chat roles of members (wanted, not_wanted, unknown) from evaluations of bindings',
       ['verdict'],
     );
     this.#log = log;

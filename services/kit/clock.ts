@@ -1,12 +1,12 @@
 /** The source of the current time; tests replace it. */
 export interface Clock {
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now(): number;
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** A clock for tests, which only `advance` moves. */
+/** A clock for tests: its time changes only when the test calls `advance`. */
 export class ManualClock implements Clock {
   #now: number;
 

@@ -2,8 +2,8 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { MAX_FAULTS } from '#proto/rest/messages.ts';
 
 /**
- * Every error that can be sent to a client or caller, with its HTTP status, its gRPC status and its default message.
- * The codes are part of the public contract, section 1.
+ * Every error that can be sent to a client or caller, with its HTTP status, gRPC status and default message. The error
+ * codes are part of the public contract (section 1).
  */
 export const ERRORS = {
   INVALID_REQUEST: { http: 400, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The request is not valid' },
@@ -48,27 +48,28 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** One validation error of a request, as listed in `details.errors`. */
 export interface Fault {
-  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
+  /** The place of the invalid value: `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
   message: string;
 }
 
 export interface ApiErrorOptions {
-  /** Sent to the client; the default message of the code if left out. */
+  /** The message sent to the client; the default message of the error code if left out. */
   message?: string;
-  /** Sent to the client, together with `code`. */
+  /** Further data for programs, sent to the client in `details` next to the error code. */
   details?: Record<string, unknown>;
-  /** Seconds, rounded up; sent as Retry-After. UNAVAILABLE always has one. */
+  /** The seconds after which the client may retry, rounded up and sent as Retry-After; 1 by default for UNAVAILABLE. */
   retryAfter?: number;
-  /** For the log only; never sent to the client. */
+  /** The error that caused this error. It is logged and never sent to the client. */
   cause?: unknown;
 }
 
-/** HTTP statuses from here on are server errors; lower ones reject the request. */
+/** The lowest HTTP status of a server error; errors with a lower status reject the request. */
 const SERVER_ERRORS_FROM = 500;
 
 /**
- * The only kind of error that is sent to clients. Domain code throws it by its code, without an HTTP or gRPC status.
+ * The only class of error that is sent to clients. Domain code throws an ApiError with an error code, and does not
+ * choose HTTP or gRPC statuses.
  */
 export class ApiError extends Error {
   readonly code: ErrorCode;
@@ -81,7 +82,8 @@ export class ApiError extends Error {
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     const limit = Error.stackTraceLimit;
-    // A rejection is identified by its code; collecting its stack trace would cost more than all other work on it.
+    // A rejected request is identified by its error code. A stack trace would cost more than all other work on
+    // rejecting it.
     if (ERRORS[code].http < SERVER_ERRORS_FROM) Error.stackTraceLimit = 0;
     super(options.message ?? ERRORS[code].text, options.cause === undefined ? undefined : { cause: options.cause });
     Error.stackTraceLimit = limit;
@@ -96,21 +98,24 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that lists all validation errors together, up to MAX_FAULTS. */
+/** Returns the error INVALID_REQUEST (400) that lists all validation errors of a request, at most MAX_FAULTS. */
 export function invalidRequest(faults: Fault[], message?: string): ApiError {
   const errors = faults.slice(0, MAX_FAULTS);
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
 }
 
-/** The quotas of a guild that `details.quota` of QUOTA_EXCEEDED names. */
+/** The quotas of a guild. The error QUOTA_EXCEEDED names the reached quota in `details.quota`. */
 export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day';
 
-/** A 409 that names the quota that the guild has reached, and its limit. */
+/** Returns the error QUOTA_EXCEEDED (409), which names the quota that the guild has reached and its limit. */
 export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {
   return new ApiError('QUOTA_EXCEEDED', { message, details: { quota, limit } });
 }
 
-/** A 405 that lists the supported methods, also in the header Allow. HEAD is supported wherever GET is. */
+/**
+ * Returns the error METHOD_NOT_ALLOWED (405), which lists the supported methods in its message, in `details` and in the
+ * header Allow. HEAD is supported wherever GET is.
+ */
 export function methodNotAllowed(methods: readonly string[]): ApiError {
   const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
   return new ApiError('METHOD_NOT_ALLOWED', { message: `This path supports ${allow}`, details: { allow } });
@@ -123,15 +128,18 @@ function summary(errors: Fault[]): string {
   return `${first.path} ${first.message}${rest}`;
 }
 
-/** The result of a check: an error if the request is rejected. It is returned, because throwing costs more. */
+/**
+ * The result of a check: an error if the check rejects the request, otherwise undefined. Checks return the error,
+ * because throwing costs more.
+ */
 export type Rejection = ApiError | undefined;
 
-/** Converts any thrown value to an ApiError; anything else becomes INTERNAL with the value as its cause. */
+/** Converts a thrown value to an ApiError. A value that is not an ApiError becomes the cause of an INTERNAL error. */
 export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError('INTERNAL', { cause: error });
 }
 
-/** True for a failure of our own or of a dependency; false for a rejection of the request. */
+/** True if an error means that this process or a dependency failed; false if it rejects the client's request. */
 export function isServerError(error: ApiError): boolean {
   return error.httpStatus >= SERVER_ERRORS_FROM;
 }

@@ -15,7 +15,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  /** How long the outcomes of rejected writes are stored, so that repeats of them are rejected too. */
+  /** How long, in seconds, the IDs of rejected writes are stored, so that repeats of these writes are rejected too. */
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),
 };
 

@@ -1,6 +1,6 @@
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 
-/** The rows that are erased with a guild and with a user. */
+/** The rules by which rows of the lookup service are erased with a guild and with a user. */
 export const erasureRules: readonly ErasureRule[] = [
   {
     table: 'lookup.links',
@@ -17,7 +17,8 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'lookup.operations' },
-  // The sum of a guild's rows is the number of its links, so single rows may be above or below 0 when no link is left.
+  // The number of a guild's links is the sum of several rows in link_counts, so a single row may be above or below 0
+  // even when the guild has no link left.
   {
     table: 'lookup.link_counts',
     keptRows: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',

@@ -12,7 +12,7 @@ import { linkAdminMethods, lookupMethods } from './grpc/lookup.ts';
 import { lookupHandlers } from './http/lookup.ts';
 import { LookupTelemetry } from './telemetry.ts';
 
-/** Stores the links between chat and game accounts. */
+/** The lookup service: stores the links between chat and game accounts. */
 export const lookupService: ServiceDefinition<LookupConfig> = {
   name: 'lookup',
   readConfig: readLookupConfig,
@@ -30,7 +30,10 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
   },
 };
 
-/** When rows are deleted. Links and their history are stored until they are erased. */
+/**
+ * Returns the rules by which the lookup service deletes old rows. Links and their history are stored until they are
+ * erased.
+ */
 export const retentionRules = (config: LookupConfig): RetentionRule[] => [
   { table: 'lookup.operations', column: 'created_at', seconds: config.RETENTION_OPERATIONS_SECONDS },
 ];

@@ -2,7 +2,7 @@ import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Link } from './store/links.ts';
 
-/** Counts and logs changes of links. */
+/** Counts and logs the changes of links between chat and game accounts. */
 export class LookupTelemetry {
   readonly #changes;
   readonly #log: Logger;

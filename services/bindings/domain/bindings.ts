@@ -13,16 +13,16 @@ import { type BindingNames, checkTargets } from './platforms.ts';
 
 const GROUP_NAME_TTL_MS = 3600_000;
 /**
- * Each load takes two calls. Loads use half of the concurrent calls to a platform, so that requests that add bindings
- * get theirs.
+ * The maximum number of names that are loaded from a platform concurrently. Each load takes two calls, so loads use
+ * half of the concurrent calls to the platform, and requests that add bindings get the other half.
  */
 const MAX_CONCURRENT_LOADS = 5;
 
-/** The fields to change; undefined fields stay as they are. */
+/** The fields of a binding to change; undefined fields keep their values. */
 export interface BindingChange {
   minRank: number | undefined;
   maxRank: number | undefined;
-  /** null removes the priority. */
+  /** The new priority; null removes the priority. */
   priority: number | null | undefined;
 }
 
@@ -33,13 +33,13 @@ export interface BindingsOptions<View> {
   chat: ChatPlatform;
   clock: Clock;
   telemetry: BindingsTelemetry;
-  /** Returns the response for a binding. Writes store it, and repeat it to a client that repeats the write. */
+  /** Returns the response for a binding. It is stored for a client that repeats the write. */
   view: (binding: Binding, names: BindingNames) => View;
-  /** The maximum time that a list waits for names. */
+  /** The maximum time in milliseconds that a list of bindings waits for names of roles and groups. */
   maxNamesWaitMs?: number;
 }
 
-/** Lists, adds, updates and removes the bindings of a guild. */
+/** Lists, adds, updates and removes a guild's bindings, each of which ties a chat role to data of the game platform. */
 export class Bindings<View = unknown> {
   readonly #options: BindingsOptions<View>;
   readonly #roleNames: NameCache<string, Map<string, string>>;
@@ -49,7 +49,7 @@ export class Bindings<View = unknown> {
     const { game, chat, clock, maxNamesWaitMs: maxWaitMs } = options;
     this.#options = options;
     const rolesOf = async (guildId: string) => new Map((await chat.roles(guildId)).map(({ id, name }) => [id, name]));
-    // The TTL is 0 because the connector caches roles itself.
+    // The TTL of role names is 0, because the connector of the chat platform caches roles itself.
     this.#roleNames = new NameCache({ load: rolesOf, ttlMs: 0, clock, maxWaitMs, maxConcurrent: MAX_CONCURRENT_LOADS });
     const groupName = async (id: number) => (await game.group(id))?.name ?? null;
     this.#groupNames = new NameCache({
@@ -61,25 +61,26 @@ export class Bindings<View = unknown> {
     });
   }
 
-  /** All bindings of a guild, in order. */
+  /** Returns all bindings of a guild, ordered by priority. */
   stored(guildId: string): Promise<Binding[]> {
     return store.listBindings(this.#options.database, guildId, MAX_BINDINGS);
   }
 
-  /** All bindings of a guild, in order, with the names that are known. */
+  /** Returns all bindings of a guild, ordered by priority, with those names of roles and groups that are known. */
   async list(guildId: string): Promise<View[]> {
     const bindings = await this.stored(guildId);
     const names = await this.#namesOf(guildId, bindings);
     return bindings.map((binding) => this.#options.view(binding, names(binding)));
   }
 
-  /** Returns a binding. Throws NOT_FOUND if the guild has no such binding. */
+  /** Returns one binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async get(guildId: string, id: number): Promise<Binding> {
     return (await store.findBinding(this.#options.database, guildId, id)) ?? notFound();
   }
 
   /**
-   * Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets.
+   * Adds a binding. Throws CONFLICT if the guild has an identical binding or the maximum number of bindings, and the
+   * errors of checkTargets.
    */
   async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<View>> {
     const { idempotency, game, chat, view } = this.#options;
@@ -97,8 +98,8 @@ export class Bindings<View = unknown> {
   }
 
   /**
-   * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its
-   * type or range, and CONFLICT if it makes it identical to another one.
+   * Updates a binding. Throws NOT_FOUND if the guild has no such binding, INVALID_REQUEST if the change does not fit
+   * the type or rank range of the binding, and CONFLICT if the guild has an identical binding.
    */
   async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<View>> {
     const { guildId } = write;
@@ -106,7 +107,8 @@ export class Bindings<View = unknown> {
     const outcome = await this.#options.idempotency.afterPreparing(
       write,
       async () => {
-        // The names can be loaded before the transaction, because an update never changes role and group.
+        // The names are loaded before the transaction, because an update never changes the role and the group of a
+        // binding.
         const binding = await this.get(guildId, id);
         return (await this.#namesOf(guildId, [binding]))(binding);
       },
@@ -119,7 +121,7 @@ export class Bindings<View = unknown> {
     return outcome;
   }
 
-  /** Removes a binding. Throws NOT_FOUND if the guild has no such binding. */
+  /** Removes a binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async remove(write: IdempotentWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
     const { idempotency, telemetry } = this.#options;
     let removed: Binding | undefined;
@@ -157,7 +159,7 @@ export class Bindings<View = unknown> {
     return changed;
   }
 
-  /** The names of roles and groups of the bindings, null where they are not known. */
+  /** Loads the names of the roles and groups of bindings; names that are not known are null. */
   async #namesOf(guildId: string, bindings: readonly Binding[]): Promise<(binding: Binding) => BindingNames> {
     const groupIds = new Set(bindings.flatMap(({ gameGroupId }) => gameGroupId ?? []));
     const [roles, groups] = await Promise.all([
@@ -178,7 +180,7 @@ export class Bindings<View = unknown> {
   }
 }
 
-/** The reasons why a change is not valid for the binding. */
+/** Returns the validation errors of a change to a binding; empty if the change is valid. */
 function faultsOf(binding: Binding, { minRank, maxRank }: BindingChange, changed: Binding): Fault[] {
   const given = [minRank === undefined ? [] : 'min_rank', maxRank === undefined ? [] : 'max_rank'].flat();
   if (binding.type !== 'group_rank') {

@@ -12,7 +12,7 @@ export interface ChecksOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
 }
 
-/** Tests bindings without changing anything. */
+/** Tests a binding with a member, and checks the fields of a planned binding, without changing anything. */
 export class Checks {
   readonly #bindings: Bindings;
   readonly #game: GamePlatform;
@@ -25,8 +25,8 @@ export class Checks {
   }
 
   /**
-   * Tests whether a member matches a group_rank binding. Throws NOT_FOUND if there is no such binding or the member is
-   * not verified, INVALID_REQUEST for a binding of another type, and the errors of the game platform.
+   * Tests if a member matches a group_rank binding. Throws NOT_FOUND if there is no such binding or the member is not
+   * verified, INVALID_REQUEST for a binding of another type, and the errors of the game platform.
    */
   async test(guildId: string, bindingId: number, chatId: string): Promise<TargetVerdict> {
     const target = targetOf(await this.#bindings.get(guildId, bindingId));
@@ -40,7 +40,10 @@ export class Checks {
     return evaluateRank(target, new Map(ranks.length > 0 ? [[target.groupId, ranks]] : []));
   }
 
-  /** The group, and the reason why no binding is possible for it, if any. Throws the errors of the game platform. */
+  /**
+   * Returns the group of a planned binding, and the reason why such a binding is not possible, if any. Throws the
+   * errors of the game platform.
+   */
   async validate(
     groupId: number,
     { min, max }: { min: number; max: number },

@@ -7,7 +7,7 @@ import { type Binding, MAX_BINDINGS, targetOf } from './binding.ts';
 import { type DecidingTargets, loadFacts, type Member } from './facts.ts';
 import { combine, evaluateTarget, type Facts, type TargetVerdict, type Verdict } from './rules.ts';
 
-/** Facts that the game platform has not returned by then are unknown. */
+/** The milliseconds after which facts about members that the game platform has not returned yet count as unknown. */
 const DEADLINE_MS = 5_500;
 
 export interface RoleVerdict {
@@ -19,19 +19,21 @@ export interface RoleVerdict {
 export interface MemberVerdicts {
   chatId: string;
   roles: RoleVerdict[];
-  /** True if a verdict is unknown, but a later evaluation may know it. */
+  /** True if the verdict on a role is unknown, but a later evaluation may know it. */
   isIncomplete: boolean;
-  /** True if a verdict is unknown because the game platform rejects calls that name the account. */
+  /**
+   * True if the verdict on a role is unknown because the game platform rejects calls that name the member's account.
+   */
   isRejected: boolean;
 }
 
-/** Which verdicts to return. */
+/** Selects the verdicts that an evaluation returns. */
 export interface EvaluationScope {
-  /** If empty, every role that a binding governs. */
+  /** The roles to evaluate; if empty, all roles that a binding governs. */
   chatRoleIds: readonly string[];
-  /** Only the verdicts of roles are needed, so facts that do not decide one are not queried. */
+  /** True if only the verdicts on roles are needed: then facts that cannot change such a verdict are not queried. */
   rolesOnly: boolean;
-  /** Roles for which ownership is not queried; a verdict that depends on it is unknown. */
+  /** The roles for which the ownership of items is not queried; a verdict that depends on ownership is unknown then. */
   withoutOwnership: readonly string[];
 }
 
@@ -43,7 +45,7 @@ export interface EvaluationOptions {
   deadlineMs?: number;
 }
 
-/** Evaluates which roles members should have. */
+/** Evaluates which chat roles the members of a guild should have by its bindings. */
 export class Evaluation {
   readonly #options: EvaluationOptions;
 
@@ -51,7 +53,7 @@ export class Evaluation {
     this.#options = options;
   }
 
-  /** The verdicts on the roles for each member, in the order of the members. */
+  /** Returns the verdicts on the chat roles of each member, in the order of the members. */
   async evaluate(
     guildId: string,
     members: readonly Member[],
@@ -83,8 +85,9 @@ export class Evaluation {
 }
 
 /**
- * The targets that still decide a role of a member. There are none for a role that is wanted already, and none for a
- * role with a rank binding while the ranks are unknown, because the member has to be evaluated again anyway.
+ * Returns a function that selects the targets which can still change the verdict on a role of a member. There are none
+ * for a role that is wanted already, and none for a role with a rank binding while the ranks are unknown, because the
+ * member has to be evaluated again anyway.
  */
 function decidingTargetsOf(
   byRole: readonly (readonly [string, readonly Binding[]])[],

@@ -7,7 +7,7 @@ import type { Facts } from './rules.ts';
 
 /** The maximum number of users whose ranks the game platform returns in one call. */
 const PAGE = 50;
-/** The maximum number of concurrent calls. */
+/** The maximum number of concurrent calls to the game platform for one evaluation and one kind of fact. */
 const MAX_CONCURRENT = 10;
 
 export interface Member {
@@ -15,12 +15,12 @@ export interface Member {
   gameId: number;
 }
 
-/** Returns the targets that, given the facts about a member, still decide something. */
+/** Returns those targets of bindings that can still change a verdict, given the facts about a member known so far. */
 export type DecidingTargets = (facts: Facts) => readonly Target[];
 
 type Ranks = Facts['ranks'];
 type Owned = readonly (boolean | UnknownOrHidden)[] | Unknown;
-/** The results of the queries about a member; undefined if not queried. */
+/** The results of the game platform's queries about a member; undefined if a query was not made. */
 interface MemberResults {
   ranks: Ranks | undefined;
   createdAt: Date | UnknownOrHidden | undefined;
@@ -29,10 +29,10 @@ interface MemberResults {
 }
 
 /**
- * Loads the facts that the targets depend on, for each member in their order. Facts that the game platform has not
- * returned within `deadlineMs` are unknown. With `decidingTargets` the facts are loaded one kind after the other, the
- * cheap ones first, and only for members whom they still decide: ranks (50 members per call), ages, ownership (a call
- * per member). Never fails.
+ * Loads the facts about members that the targets depend on, in the order of the members. Facts that the game platform
+ * has not returned within `deadlineMs` are unknown. With `decidingTargets` the kinds of facts are loaded one after the
+ * other, the cheap ones first, and only for members for whom they can still change a verdict: ranks (50 members per
+ * call), account ages, ownership (a call per member). Never fails.
  */
 export async function loadFacts(
   game: GamePlatform,
@@ -87,7 +87,7 @@ interface PlatformQueriesOptions {
   deadlineMs: number;
 }
 
-/** Queries the game platform about members. Results that are not there by the deadline are unknown. */
+/** Queries the game platform about members. Results that have not arrived by the deadline are unknown. */
 class PlatformQueries {
   readonly #game: GamePlatform;
   readonly #ids: readonly number[];
@@ -110,12 +110,12 @@ class PlatformQueries {
     });
   }
 
-  /** Undefined for members for whom it is not needed. */
+  /** Returns when the members' game accounts were created; undefined for members for whom this is not needed. */
   ages(isNeeded: readonly boolean[]): Promise<(Date | UnknownOrHidden | undefined)[]> {
     return this.#ofSome(isNeeded, (id) => this.#game.createdAt(id));
   }
 
-  /** `unknown` for members without items. */
+  /** Returns which items each member owns; `unknown` for members for whom no items are queried. */
   async ownership(itemsByMember: readonly (readonly GameItem[])[]): Promise<Owned[]> {
     const isNeeded = itemsByMember.map((items) => items.length > 0);
     const owned = await this.#ofSome(isNeeded, (id, index) => this.#game.owns(id, itemsByMember[index] ?? []));
@@ -138,7 +138,7 @@ class PlatformQueries {
   }
 }
 
-/** The groups of the targets, each once. */
+/** Returns the IDs of the groups that targets name, each once. */
 function groupsOf(targets: readonly Target[]): number[] {
   return [...new Set(targets.flatMap((target) => (target.kind === 'rank' ? [target.groupId] : [])))];
 }
@@ -148,7 +148,7 @@ const needsGameAge = (targets: readonly Target[]) =>
 
 const itemKey = ({ kind, id }: GameItem) => `${kind} ${id}`;
 
-/** The items of the targets, each once. */
+/** Returns the items that targets name, each once. */
 function itemsOf(targets: readonly Target[]): GameItem[] {
   const items = targets.flatMap((target) => (target.kind === 'item' ? [target.item] : []));
   return [...new Map(items.map((item) => [itemKey(item), item])).values()];

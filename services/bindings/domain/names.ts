@@ -5,9 +5,12 @@ import { inParallel } from '#kit/resilience/parallel.ts';
 import { TaskLimit } from './task-limit.ts';
 
 const MAX_CONCURRENT = 10;
-/** The maximum time that a caller waits for names. */
+/** The maximum time in milliseconds that a caller waits for names from a platform. */
 const MAX_WAIT_MS = 1_500;
-/** After a slow load its keys are not loaded again for this time, and callers do not wait for any load. */
+/**
+ * After a slow load, the milliseconds for which the same names are not loaded again and callers do not wait for any
+ * load.
+ */
 const SLOW_MS = 10_000;
 const MAX_ENTRIES = 10_000;
 
@@ -16,19 +19,19 @@ export interface NameCacheOptions<Key, Value> {
   ttlMs: number;
   clock: Clock;
   maxWaitMs?: number;
-  /** The maximum number of concurrent loads of all callers; 10 if left out. */
+  /** The maximum number of concurrent loads for all callers together; 10 if left out. */
   maxConcurrent?: number;
 }
 
 interface Entry<Value> {
-  /** Undefined if the key was never loaded successfully. */
+  /** The name that was loaded last; undefined if no load has succeeded yet. */
   loaded: { value: Value } | undefined;
-  /** The time from which the key may be loaded again. */
+  /** When the name may be loaded again, in Unix milliseconds. */
   nextLoadAt: number;
 }
 
 /**
- * Caches names that a platform gives to things. While the platform is down or slow, callers get the last known names
+ * Caches names of roles or groups from a platform. While the platform is down or slow, callers get the last known names
  * without a long wait; names that were never loaded are left out.
  */
 export class NameCache<Key extends string | number, Value> {
@@ -43,7 +46,7 @@ export class NameCache<Key extends string | number, Value> {
     this.#limit = new TaskLimit({ maxRunning: maxConcurrent, maxRunMs: SLOW_MS, clock });
   }
 
-  /** The values of those keys that are known. Never fails. */
+  /** Returns the names for those keys whose names are known. Never fails. */
   async of(keys: Iterable<Key>): Promise<Map<Key, Value>> {
     const unique = [...new Set(keys)];
     const now = this.#options.clock.now();
@@ -57,7 +60,7 @@ export class NameCache<Key extends string | number, Value> {
     );
   }
 
-  /** While the platform is slow, the keys are still loaded, but the caller does not wait for it. */
+  /** Loads the names for these keys. While the platform is slow, the caller does not wait for the loads. */
   async #loadAll(keys: readonly Key[]): Promise<void> {
     const { clock, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const isSlow = clock.now() < this.#slowUntil;
@@ -85,7 +88,8 @@ export class NameCache<Key extends string | number, Value> {
       const value = await load(key);
       this.#entries.set(key, { loaded: { value }, nextLoadAt: clock.now() + ttlMs });
     } catch {
-      // The connector has counted the failure, and its breaker stops calls to a platform that keeps failing.
+      // The platform's connector has counted the failure, and its circuit breaker stops calls to a platform that keeps
+      // failing.
     }
   }
 }

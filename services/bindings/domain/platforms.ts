@@ -4,7 +4,10 @@ import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type NewBinding, type Target, targetOf } from './binding.ts';
 
-/** The timeout for both platforms together, shorter than the gateway's, so that after a timeout nothing is saved. */
+/**
+ * The timeout in milliseconds for the checks with both platforms together, shorter than the gateway's timeout: a
+ * binding is not saved after the client got a timeout.
+ */
 const CHECK_MS = 6_500;
 
 export interface BindingNames {
@@ -13,9 +16,9 @@ export interface BindingNames {
 }
 
 /**
- * Checks the target of a new binding with the game platform, then its role with the chat platform; returns their names.
- * Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and PLATFORM_ERROR, TIMEOUT
- * or UNAVAILABLE if a platform fails.
+ * Checks the target of a new binding with the game platform, then its role with the chat platform; returns the names of
+ * group and role. Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and
+ * PLATFORM_ERROR, TIMEOUT or UNAVAILABLE if a platform fails.
  */
 export async function checkTargets(
   game: GamePlatform,
@@ -35,7 +38,10 @@ export async function checkTargets(
   });
 }
 
-/** The group's name if the target is a rank, otherwise null. */
+/**
+ * Checks that the game platform has the target of a binding. Returns the group's name if the target is a rank,
+ * otherwise null.
+ */
 async function checkGameTarget(game: GamePlatform, target: Target): Promise<string | null> {
   switch (target.kind) {
     case 'rank': {
@@ -58,7 +64,10 @@ function unknownTarget(kind: string, id: number): ApiError {
   });
 }
 
-/** The role's name. A role is rejected only after a fresh read, because it may have been created or moved just now. */
+/**
+ * Checks that the bot can assign a role, and returns the name of the role. A role is rejected only after a fresh read,
+ * because it may have been created or moved just now.
+ */
 async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promise<string> {
   const find = (roles: readonly ChatRole[]) => roles.find((role) => role.id === id);
   const cached = find(await chat.roles(guildId));

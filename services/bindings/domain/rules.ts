@@ -5,28 +5,31 @@ export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
 
 export interface TargetVerdict {
   verdict: Verdict;
-  /** An explanation for people. */
+  /** The reason for the verdict, as a text for people. */
   reason: string;
-  /** For a known rank: the rank that matches, otherwise the highest; 0 if the user is not in the group. */
+  /**
+   * The rank that matches the binding, otherwise the member's highest rank; 0 if the member is not in the group,
+   * undefined if the rank is unknown.
+   */
   rank?: number;
 }
 
-/** The facts about a member. */
+/** The facts about a member that bindings depend on. */
 export interface Facts {
-  /** The ranks by group, without groups that the member is not in. */
+  /** The member's ranks by group ID, without groups that the member is not in. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
   owns(item: GameItem): boolean | UnknownOrHidden;
-  /** The creation times of the accounts. */
+  /** When the member's two accounts were created. */
   createdAt: { chat: Date; game: Date | UnknownOrHidden };
-  /** True if a fact is unknown because of a failure, so that a later query may return it. */
+  /** True if a fact about the member is unknown because of a failure, so that a later query may return it. */
   isIncomplete: boolean;
-  /** True if the game platform rejects calls that name the account, so that a later query does not help. */
+  /** True if the game platform rejects calls that name the member's account, so that a later query does not help. */
   isRejected: boolean;
 }
 
 const DAY_MS = 24 * 3600_000;
 
-/** Evaluates whether the facts about a member meet the target of a binding. */
+/** Evaluates if the facts about a member meet the target of a binding. */
 export function evaluateTarget(target: Target, facts: Facts, now: number): TargetVerdict {
   switch (target.kind) {
     case 'rank':
@@ -39,7 +42,8 @@ export function evaluateTarget(target: Target, facts: Facts, now: number): Targe
 }
 
 /**
- * The verdict on a role from those of its bindings: `wanted` if one of them is, `not_wanted` only if all of them are.
+ * Combines the verdicts of a role's bindings into one: `wanted` if any of them is `wanted`, `not_wanted` only if all
+ * are.
  */
 export function combine(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('wanted')) return 'wanted';
@@ -49,10 +53,10 @@ export function combine(verdicts: readonly Verdict[]): Verdict {
 type RankTarget = Extract<Target, { kind: 'rank' }>;
 type AgeTarget = Extract<Target, { kind: 'age' }>;
 
-/** The rank of users who are not in a group, even if the group has no role for guests. */
+/** The rank of users who are not in a game group, even if the group has no role for guests. */
 export const OUTSIDE_RANK = 0;
 
-/** Evaluates whether one of the ranks in the group is within the range. */
+/** Evaluates if one of a member's ranks in a group is within the range of a binding. */
 export function evaluateRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): TargetVerdict {
   if (ranks === 'rejected') return unknown('the game platform rejects requests about this account');
   if (ranks === 'unknown') return unknown(`the game platform cannot report the user's rank in group ${groupId} now`);

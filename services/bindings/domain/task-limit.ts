@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 
 export interface TaskLimitOptions {
   maxRunning: number;
-  /** A task that runs for longer no longer counts as running. */
+  /** The milliseconds after which a task that is still running no longer counts towards the limit. */
   maxRunMs: number;
   clock: Clock;
 }
@@ -10,7 +10,7 @@ export interface TaskLimitOptions {
 /** Limits the number of tasks that run concurrently. Waiting tasks start in the order of their arrival. */
 export class TaskLimit {
   readonly #options: TaskLimitOptions;
-  /** By task, when it was started. */
+  /** When each running task was started, in Unix milliseconds. */
   readonly #running = new Map<symbol, number>();
   readonly #waiting = new Set<() => void>();
 
@@ -18,11 +18,11 @@ export class TaskLimit {
     this.#options = options;
   }
 
-  /** Runs the task as soon as the limit allows it. Does not start it after the signal is aborted. */
+  /** Runs a task as soon as the limit allows it. Does not start the task after the signal is aborted. */
   async run(task: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !this.#isFree()) await this.#nextChange(signal);
     if (signal.aborted) {
-      // This task may have been woken to start; as it does not, the next one is woken instead.
+      // This task may have been woken to start; because it does not start, the next one is woken instead.
       this.#wakeNext();
       return;
     }

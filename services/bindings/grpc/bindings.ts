@@ -27,7 +27,7 @@ const evaluate = z.object({
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
 
-/** The methods of guild.bindings.v1.BindingAdminService, which guildctl calls. */
+/** Returns the handlers of guild.bindings.v1.BindingAdminService, whose methods guildctl calls. */
 export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof BindingAdminServiceService> {
   return {
     async showBindings(message) {
@@ -38,7 +38,7 @@ export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof Bin
   };
 }
 
-/** The methods of guild.bindings.v1.BindingsService. */
+/** Returns the handlers of the gRPC service guild.bindings.v1.BindingsService. */
 export function bindingsMethods(
   bindings: Bindings,
   evaluation: Evaluation,

@@ -7,7 +7,7 @@ import { type Binding, targetOf } from '../domain/binding.ts';
 import type { RoleVerdict } from '../domain/evaluation.ts';
 import type { Verdict } from '../domain/rules.ts';
 
-/** A binding in gRPC responses. */
+/** Converts a binding to its form in gRPC responses. */
 export function bindingMessage(binding: Binding): BindingMessage {
   const { id, chatRoleId, priority } = binding;
   return { id, chatRoleId, priority: priority ?? undefined, target: targetMessage(binding) };
@@ -34,7 +34,10 @@ const VERDICTS = {
   unknown: VerdictMessage.VERDICT_UNKNOWN,
 } satisfies Record<Verdict, VerdictMessage>;
 
-/** The verdict on a role in gRPC responses; with `rolesOnly` without the verdicts of its bindings. */
+/**
+ * Converts the verdict on a role to its form in gRPC responses. With `rolesOnly` the verdicts of the single bindings
+ * are left out.
+ */
 export function roleVerdictMessage({ chatRoleId, verdict, bindings }: RoleVerdict, rolesOnly: boolean) {
   const single = ({ bindingId, verdict, reason }: RoleVerdict['bindings'][number]): BindingVerdict => ({
     bindingId,

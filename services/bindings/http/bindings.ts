@@ -7,7 +7,7 @@ import type { Bindings } from '../domain/bindings.ts';
 import type { Checks } from '../domain/checks.ts';
 import type { BindingView } from './views.ts';
 
-/** The routes of proto/rest/bindings.ts. */
+/** Returns the handlers of the REST routes in proto/rest/bindings.ts. */
 export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks): HttpHandlers<typeof bindingsRoutes> {
   return {
     listBindings: async ({ guildId }) => ok({ bindings: await bindings.list(guildId) }),
@@ -33,7 +33,7 @@ export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks
 
 type AddBody = z.output<typeof bindingsRoutes.addBinding.body & object>;
 
-/** Takes from a body only the fields that the type of the binding needs. */
+/** Creates a binding from a request body, with only those fields that the type of the binding needs. */
 function newBinding(body: AddBody): NewBinding {
   const needed: readonly string[] = REQUIRED_FIELDS[body.binding_type];
   const ifNeeded = <Field extends keyof AddBody>(field: Field) =>

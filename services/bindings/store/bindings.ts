@@ -5,7 +5,7 @@ const BINDING = `id, chat_role_id AS "chatRoleId", type, game_group_id AS "gameG
   max_rank AS "maxRank", gamepass_id AS "gamepassId", asset_id AS "assetId", badge_id AS "badgeId",
   account_age_platform AS "accountAgePlatform", account_age_min_days AS "accountAgeMinDays", priority`;
 
-/** Up to `limit` bindings of a guild, by priority, then by ID. */
+/** Reads up to `limit` bindings of a guild, ordered by priority, then by ID. */
 export function listBindings(on: Queryable, guildId: string, limit: number): Promise<Binding[]> {
   return on.query(
     `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 ORDER BY priority NULLS LAST, id LIMIT $2`,
@@ -13,7 +13,7 @@ export function listBindings(on: Queryable, guildId: string, limit: number): Pro
   );
 }
 
-/** Up to `limit` bindings that govern one of the roles, by priority, then by ID. */
+/** Reads up to `limit` bindings of a guild that govern one of the chat roles, ordered by priority, then by ID. */
 export function listBindingsOfRoles(
   on: Queryable,
   guildId: string,
@@ -35,7 +35,7 @@ export async function findBinding(on: Queryable, guildId: string, id: number): P
   return binding;
 }
 
-/** The binding, locked against concurrent changes until the transaction ends. */
+/** Reads a binding and locks its row against concurrent changes until the transaction ends. */
 export async function lockBinding(transaction: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [binding] = await transaction.query<Binding>(
     `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND id = $2 FOR NO KEY UPDATE`,
@@ -45,13 +45,14 @@ export async function lockBinding(transaction: Queryable, guildId: string, id: n
 }
 
 /**
- * Prevents that bindings of the guild are added concurrently until the transaction ends, so that they can be counted.
+ * Prevents other transactions from adding bindings to the guild until this transaction ends, so that the bindings can
+ * be counted.
  */
 export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`bindings.bindings\n${guildId}`]);
 }
 
-/** The number of bindings of a guild. */
+/** Counts the bindings of a guild. */
 export async function countBindings(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT count(*) AS count FROM bindings.bindings WHERE guild_id = $1',
@@ -60,7 +61,7 @@ export async function countBindings(on: Queryable, guildId: string): Promise<num
   return row?.count ?? 0;
 }
 
-/** Inserts a binding; undefined if the guild has an identical one. */
+/** Inserts a binding and returns it; undefined if the guild has an identical binding. */
 export async function insertBinding(
   on: Queryable,
   guildId: string,
@@ -100,7 +101,7 @@ export async function insertBinding(
   return inserted;
 }
 
-/** Returns false if the change would make the binding identical to another one of the guild. */
+/** Updates a binding. Returns false if the guild has another binding that would then be identical. */
 export async function updateBinding(
   on: Queryable,
   guildId: string,
@@ -120,7 +121,7 @@ export async function updateBinding(
   }
 }
 
-/** Deletes a binding and returns it; undefined if there is no such binding. */
+/** Deletes a binding and returns the deleted binding; undefined if the guild has no such binding. */
 export async function deleteBinding(on: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [deleted] = await on.query<Binding>(
     `DELETE FROM bindings.bindings WHERE guild_id = $1 AND id = $2 RETURNING ${BINDING}`,

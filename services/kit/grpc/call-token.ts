@@ -5,35 +5,41 @@ export const CALL_TOKEN_HEADER = 'x-guild-call';
 
 const LIFETIME_MS = 30_000;
 
-/** A gRPC call: its caller, the called service and the method. */
+/** The gRPC call that a call token is valid for. */
 export interface Call {
   caller: string;
-  /** The called service's name. */
+  /** The name of the called service. */
   audience: string;
-  /** The full method path. */
+  /** The full path of the gRPC method, such as `/guild.lookup.v1.LookupService/GetLinks`. */
   method: string;
 }
 
 interface SealedCall extends Call {
-  /** Unix milliseconds. */
+  /** When the call token was created, in Unix milliseconds. */
   at: number;
 }
 
-/** The callers that are allowed. Each of them shares a key only with the called service. */
+/**
+ * The processes that may call a gRPC service. The called service shares a separate signing key with each of these
+ * callers.
+ */
 export interface AllowedCallers {
   readonly ring: KeyRing;
   readonly names: ReadonlySet<string>;
 }
 
-/** Creates a token for one gRPC method, valid for 30 s: base64url JSON, a dot, base64url HMAC. */
+/**
+ * Creates a call token, which proves who makes a call to one gRPC method. It is valid for 30 s and consists of
+ * base64url JSON, a dot and a base64url HMAC.
+ */
 export function createCallToken(ring: KeyRing, call: Call, now: number): string {
   const payload = Buffer.from(JSON.stringify({ ...call, at: now })).toString('base64url');
   return `${payload}.${ring.macText(callPurpose(call.caller, call.audience), payload)}`;
 }
 
 /**
- * Verifies a token and returns the caller's name, or undefined if the token is not valid for this method now. A token
- * is always verified with the key of the caller that it names.
+ * Verifies a call token and returns the caller's name; undefined if the token is not valid for this method now. The
+ * signature is verified with the key of the caller that the token names.
  */
 export function verifyCallToken(
   { ring, names }: AllowedCallers,
@@ -51,7 +57,7 @@ export function verifyCallToken(
   return isCurrent && isForThis ? sealed.caller : undefined;
 }
 
-/** Parses the claims of a token without verifying them. */
+/** Parses the claims of a call token without verifying the signature; undefined if the token is malformed. */
 function readPayload(payload: string): SealedCall | undefined {
   try {
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Partial<SealedCall> | null;

@@ -24,14 +24,16 @@ import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './defi
 import { fromStatus, isServiceError } from './errors.ts';
 
 const DEADLINE_MS = 3_000;
-/** The deadline of a health check while the breaker is open. */
+/** The deadline in milliseconds of a health check that probes the called service while its circuit breaker is open. */
 const PROBE_MS = 1_000;
-/** How often a channel is made to resolve an unknown name again while calls wait for a connection. */
+/** How often, in milliseconds, a channel resolves an unknown host name again while calls wait for a connection. */
 const RESOLVE_EVERY_MS = 250;
-/** The largest response: the results for 500 roles of 100 members, each with its reason, take 5 MiB. */
+/**
+ * The maximum size of a gRPC response in bytes; the largest one, 500 role verdicts for each of 100 members, has 5 MiB.
+ */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-/** The methods of a service: unary methods return a promise, streaming methods a stream. Errors are ApiErrors. */
+/** The client functions of a gRPC service: unary methods return a promise, streaming methods a stream. */
 export type GrpcClient<Definition extends DefinitionShape> = {
   [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
     ? (request: RequestOf<Definition[Name]>) => ClientReadableStream<ResponseOf<Definition[Name]>>
@@ -39,52 +41,52 @@ export type GrpcClient<Definition extends DefinitionShape> = {
 };
 
 export interface GrpcClientOptions {
-  /** The calling process. */
+  /** The name of the calling process. */
   caller: string;
-  /** The called service's name. */
+  /** The name of the called service. */
   audience: string;
-  /** `host:port` or `dns:///host:port`. */
+  /** The address of the called service: `host:port` or `dns:///host:port`. */
   address: string;
-  /** Signs call tokens; left out for callers that authenticate only with `headers`. */
+  /** The keys that sign call tokens; left out for callers that authenticate only with `headers`. */
   ring?: KeyRing | undefined;
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
-  /** Without it calls are not encrypted. */
+  /** The TLS certificates of this process; without them calls are not encrypted. */
   tls?: InternalTls | undefined;
   /**
-   * Returns further headers of a call, for operators, which authenticate themselves in another way than services. If it
-   * throws, the call fails with that error. Only unary methods can be called with it.
+   * Returns headers that authenticate an operator, who has no call token. If this function throws, the call fails with
+   * that error. Only unary methods can be called with it.
    */
   headers?: ((method: MethodShape, request: Buffer) => Promise<Record<string, string>>) | undefined;
-  /** How long a call may take; 3 s if left out. */
+  /** The maximum duration of a call in milliseconds; 3 s if left out. */
   deadlineMs?: number;
-  /** How much of the deadline a call may wait for a connection; all of it if left out. */
+  /** The maximum time in milliseconds that a call waits for a connection; the whole deadline if left out. */
   connectMs?: number;
 }
 
-/** The statuses of a call whose connection was lost, or whose server was forced to stop. */
+/** The gRPC statuses of a call whose connection was lost, or whose server was forced to stop. */
 const LOST = [status.UNAVAILABLE, status.CANCELLED];
-/** The statuses of a call that got no response from the service. */
+/** The gRPC statuses of a call that got no response from the service. */
 const NO_RESPONSE = [...LOST, status.DEADLINE_EXCEEDED];
 const HEALTH_CHECK = healthService['Check'] as MethodDefinition<object, object>;
 
-/** True if the service could not be reached or did not respond. An error that it returned itself is not its failure. */
+/** True if the called service could not be reached or did not respond; false for an error that the service returned. */
 export function isGrpcFailure(error: unknown): boolean {
   return !(error instanceof ApiError) || (isServerError(error) && !isServiceError(error));
 }
 
-/** A gRPC channel to a service, with the service's methods as functions. */
+/** A gRPC channel to another service, which offers the methods of that service as functions. */
 export class GrpcChannel {
   readonly #client: Client;
   readonly #options: GrpcClientOptions;
   readonly #handled;
   readonly #retried;
   readonly #budget = new RetryBudget();
-  /** True after a call could not get a connection: until there is one, further calls fail without waiting. */
+  /** True after a call could not get a connection: until there is a connection, further calls fail without waiting. */
   #isUnreachable = false;
   #isClosed = false;
-  /** The number of calls that wait for a connection. While there are any, the timer makes the channel connect. */
+  /** The number of calls that wait for a connection. While there are any, a timer makes the channel connect. */
   #waiting = 0;
   #connectTimer: NodeJS.Timeout | undefined;
 
@@ -102,8 +104,8 @@ export class GrpcChannel {
     this.#client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
       ...tls?.options,
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-      // Names are resolved again when a connection is lost. The default of 30 s is longer than it takes to replace all
-      // replicas of a service one after another: then no replica would be left at the known addresses.
+      // Host names are resolved again when a connection is lost. The default of 30 s is longer than it takes to replace
+      // all replicas of a service one after another: then no replica would be left at the known addresses.
       'grpc.dns_min_time_between_resolutions_ms': 500,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,
@@ -115,8 +117,8 @@ export class GrpcChannel {
   }
 
   /**
-   * The methods of a definition. The idempotent methods in `repeatable` are retried once if their connection is lost,
-   * within the same deadline. At most a tenth of all calls are retried.
+   * Returns the client functions of a service definition. The idempotent methods in `repeatable` are retried once if
+   * the connection is lost, within the same deadline. At most a tenth of all calls are retried.
    */
   methods<Definition extends DefinitionShape>(
     definition: Definition,
@@ -136,7 +138,7 @@ export class GrpcChannel {
     this.#client.close();
   }
 
-  /** Makes a health check. Any response is a success: only an unreachable or silent service keeps the breaker open. */
+  /** Probes the called service with a health check. Any response is a success, even an error of the service. */
   async #probe(): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = HEALTH_CHECK;
     const metadata = new Metadata({ waitForReady: true });
@@ -163,7 +165,7 @@ export class GrpcChannel {
     }
   }
 
-  /** Makes the call once, after waiting for a connection. */
+  /** Waits for a connection and makes the call once. */
   async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
     try {
       await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));
@@ -174,15 +176,15 @@ export class GrpcChannel {
     const { headers } = this.#options;
     const metadata = this.#metadata(method);
     if (!headers) return this.#unary(method, request, deadline, metadata);
-    // Exactly the bytes that the headers sign are sent.
+    // The request is serialized once, because the headers contain a signature of exactly these bytes.
     const bytes = method.requestSerialize(request as never);
     for (const [name, value] of Object.entries(await headers(method, bytes))) metadata.set(name, value);
     return this.#unary({ ...method, requestSerialize: () => bytes }, request, deadline, metadata);
   }
 
-  /** Waits for a connection, unless an earlier call has already waited without success. */
+  /** Waits for a connection. Throws UNAVAILABLE immediately if an earlier call has already waited without success. */
   async #connected(deadline: number): Promise<void> {
-    // getConnectivityState would open a closed channel again.
+    // The state of a closed channel is not read, because getConnectivityState would open the channel again.
     if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
     if (this.#isConnected()) {
       this.#isUnreachable = false;
@@ -201,7 +203,7 @@ export class GrpcChannel {
     });
   }
 
-  /** gRPC resolves an unknown name again only if a connection is requested, so the timer requests one repeatedly. */
+  /** gRPC resolves an unknown host name again only if a connection is requested, so a timer requests one repeatedly. */
   #startWaiting(): void {
     if (this.#waiting++ === 0) this.#connectTimer = setInterval(() => this.#isConnected(), RESOLVE_EVERY_MS).unref();
   }
@@ -210,7 +212,7 @@ export class GrpcChannel {
     if (--this.#waiting === 0) clearInterval(this.#connectTimer);
   }
 
-  /** Also makes an idle channel connect. */
+  /** Returns true if the channel is connected, and makes an idle channel connect. */
   #isConnected(): boolean {
     return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
   }
@@ -254,14 +256,17 @@ export class GrpcChannel {
     return stream;
   }
 
-  /** A deadline that passed without a connection is UNAVAILABLE, because the service has not received the call. */
+  /**
+   * Converts a failed gRPC call to an ApiError. A deadline that passed without a connection becomes UNAVAILABLE instead
+   * of TIMEOUT, because the service has not received the call.
+   */
   #errorOf(failure: ServiceError): ApiError {
     const error = fromStatus(failure);
     const isConnected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
     return error.code === 'TIMEOUT' && !isConnected ? new ApiError('UNAVAILABLE', { cause: failure }) : error;
   }
 
-  /** Converts the error that a closed channel throws to UNAVAILABLE. */
+  /** Starts a gRPC call. Throws UNAVAILABLE if the channel is closed. */
   #open<Call>(call: () => Call): Call {
     try {
       return call();
@@ -272,7 +277,7 @@ export class GrpcChannel {
 
   #metadata(method: MethodShape): Metadata {
     const { ring, caller, audience, clock } = this.#options;
-    // Calls wait, within the deadline, for a server that is restarting.
+    // With waitForReady a call waits, within its deadline, for a server that is restarting.
     const metadata = new Metadata({ waitForReady: true });
     if (ring)
       metadata.set(CALL_TOKEN_HEADER, createCallToken(ring, { caller, audience, method: method.path }, clock.now()));
@@ -284,7 +289,7 @@ export class GrpcChannel {
   }
 }
 
-/** True if the result of a call is unknown, because its connection was lost. */
+/** True if the result of a gRPC call is unknown because its connection was lost. */
 function wasLost(error: unknown): boolean {
   if (!(error instanceof ApiError) || isServiceError(error)) return false;
   return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);

@@ -16,13 +16,16 @@ export type ResponseOf<Method extends MethodShape> = ReturnType<Method['response
 /** The stream that a streaming method writes its responses to. */
 export interface ResponseStream<Message> {
   write(message: Message): void;
-  /** The number of written messages that the caller has not received yet. */
+  /** The number of messages written to the stream that the caller has not received yet. */
   readonly waiting: number;
-  /** Aborted when the caller disconnects or the server drains. */
+  /** The signal to end the stream; aborted when the caller disconnects or the server drains. */
   signal: AbortSignal;
 }
 
-/** A handler for each method. It returns the response; that of a streaming method resolves to end the stream. */
+/**
+ * The handlers of a gRPC service, one for each method. The handler of a unary method returns the response. The handler
+ * of a streaming method resolves to end the stream.
+ */
 export type GrpcHandlers<Definition extends DefinitionShape> = {
   [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
     ? (request: RequestOf<Definition[Name]>, stream: ResponseStream<ResponseOf<Definition[Name]>>) => Promise<void>

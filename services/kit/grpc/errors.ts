@@ -10,7 +10,10 @@ interface WireError {
   retryAfter?: number;
 }
 
-/** Converts an error to a gRPC status with code and details in a trailer, without its cause. INTERNAL if that fails. */
+/**
+ * Converts an ApiError to a gRPC status whose trailer holds the error code, message and details, but not the cause.
+ * Details that cannot be serialized make it INTERNAL.
+ */
 export function toStatus(error: ApiError): Partial<StatusObject> {
   const wire: WireError = {
     code: error.code,
@@ -27,39 +30,50 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
   return { code: ERRORS[error.code].grpc, details: error.code, metadata };
 }
 
-/** An error that a called service returned itself, as opposed to an error of the connection to it. */
+/** An error that the called service itself returned, as opposed to an error of the connection to the service. */
 class RemoteApiError extends ApiError {}
 
-/** True if the called service returned this error; false if it could not be reached or did not respond. */
+/**
+ * True if the called service itself returned this error; false if the service could not be reached or did not respond.
+ */
 export function isServiceError(error: unknown): boolean {
   return error instanceof RemoteApiError;
 }
 
-/** True if the called service rejects every such call of this process, because their keys or versions differ. */
+/**
+ * True if the called service rejects every such call of this process, because the two have different keys or versions.
+ */
 export function isRejectedCall(error: ApiError): boolean {
   const { code } = (error.cause ?? {}) as { code?: unknown };
   return !isServiceError(error) && (code === status.UNAUTHENTICATED || code === status.UNIMPLEMENTED);
 }
 
-/** The error that the called service returned. A status of gRPC itself becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
+/**
+ * Converts the gRPC status of a failed call to the ApiError that the called service returned. A status without such an
+ * error becomes UNAVAILABLE, TIMEOUT or INTERNAL.
+ */
 export function fromStatus(error: ServiceError | StatusObject): ApiError {
   const thrown = thrownByService(error);
   if (thrown) return thrown;
   switch (error.code) {
     case status.UNAVAILABLE:
-    // A server that is forced to stop cancels the calls in flight.
+    // A gRPC server that is forced to stop cancels the calls in flight.
     case status.CANCELLED:
     case status.RESOURCE_EXHAUSTED:
       return new ApiError('UNAVAILABLE', { cause: error });
     case status.DEADLINE_EXCEEDED:
       return new ApiError('TIMEOUT', { cause: error });
     default:
-      // This includes rejected call tokens: our own failure, not a rejection of the client.
+      // A rejected call token ends up here: this process failed to authenticate, so the client's request is not at
+      // fault.
       return new ApiError('INTERNAL', { cause: error });
   }
 }
 
-/** Undefined if the status has no error in its trailer, or one of a newer service that this version does not know. */
+/**
+ * Reads the ApiError in the trailer of a gRPC status. Undefined if there is none, or if its code is unknown because the
+ * called service is newer.
+ */
 function thrownByService(error: ServiceError | StatusObject): ApiError | undefined {
   const [trailer] = error.metadata?.get(ERROR_TRAILER) ?? [];
   if (!Buffer.isBuffer(trailer)) return undefined;

@@ -5,12 +5,12 @@ import { type RandomBytes, randomText } from '../security/base62.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import { ticketPurpose } from '../security/purposes.ts';
 
-/** The header with the ticket that auth issued to an operator for one call of another service. */
+/** The gRPC header with the ticket that auth issued to an operator for one call of another service. */
 export const TICKET_HEADER = 'x-guild-ticket';
-/** The header of a call to auth, signed with an operator's credential. */
+/** The gRPC header with which an operator authenticates a call to auth; signed with the operator's credential. */
 export const OPERATOR_HEADER = 'x-guild-operator';
 
-/** The operator name of a person who holds ADMIN_SECRETS. */
+/** The operator name of a person who calls with ADMIN_SECRETS instead of a credential. */
 export const ROOT = 'root';
 
 const LIFETIME_MS = 30_000;
@@ -20,54 +20,61 @@ const CREDENTIAL = /^operator_([a-z][a-z0-9-]{1,31})_([0-9A-Za-z]{43})$/;
 const SEED_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** A method of a service. */
+/** One gRPC method of one service. */
 export interface CalledMethod {
-  /** The called service's name. */
+  /** The name of the called service. */
   service: string;
-  /** The full method path. */
+  /** The full path of the gRPC method. */
   method: string;
 }
 
-/** Returns a header of a call; undefined if it is missing. */
+/** Returns the value of a header of a gRPC call; undefined if the header is missing. */
 export type Headers = (name: string) => string | undefined;
 
-/** Decides whether an operator may make a call. */
+/** Decides if an operator may make a gRPC call. */
 export interface OperatorGuard {
-  /** A first check by the headers, before the request is read: false rejects the call as UNAUTHENTICATED. */
+  /** Checks the headers before the request is read; false rejects the call as UNAUTHENTICATED. */
   admits(called: CalledMethod, headers: Headers, now: number): boolean;
-  /** Returns the operator's name. Throws an ApiError if the operator may not make this call with this request. */
+  /**
+   * Checks an operator's call and returns the operator's name. Throws an ApiError if the operator may not make this
+   * call.
+   */
   authorise(called: CalledMethod, headers: Headers, request: Buffer, now: number): Promise<string>;
 }
 
-/** The operator who made the current call. Throws outside of an operator's call. */
+/** Returns the name of the operator who made the current gRPC call. Throws outside of an operator's call. */
 export function currentOperator(): string {
   const operator = requestContext.getStore()?.operator;
   if (operator === undefined) throw new Error('the current call was not made by an operator');
   return operator;
 }
 
-/** SHA-256 of a request's bytes, in base64url. */
+/** Returns the SHA-256 hash of a serialized gRPC request, in base64url. */
 export const digestOf = (request: Uint8Array) => createHash('sha256').update(request).digest('base64url');
 
 interface Signed extends CalledMethod {
   operator: string;
-  /** SHA-256 of the request. */
+  /** The SHA-256 hash of the serialized gRPC request, in base64url. */
   digest: string;
-  /** Unix milliseconds. */
+  /** When the ticket or header was signed, in Unix milliseconds. */
   at: number;
 }
 
 const encode = (signed: Signed) => Buffer.from(JSON.stringify(signed)).toString('base64url');
 
 /**
- * Creates a ticket for one call: base64url JSON, a dot, base64url HMAC with the key that auth and the service share.
+ * Creates an operator's ticket for one gRPC call: base64url JSON, a dot, and a base64url HMAC with the key that auth
+ * and the called service share.
  */
 export function createTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
   const payload = encode({ ...call, at: now });
   return `${payload}.${ring.macText(ticketPurpose(call.service), payload)}`;
 }
 
-/** Parses a payload without verifying its signature; undefined if it is damaged, expired or for another method. */
+/**
+ * Parses the signed data of a ticket or operator header without verifying the signature; undefined if the data is
+ * damaged, expired or for another method.
+ */
 function readSigned(payload: string, called: CalledMethod, now: number): Signed | undefined {
   try {
     const signed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Signed;
@@ -78,11 +85,13 @@ function readSigned(payload: string, called: CalledMethod, now: number): Signed 
   }
 }
 
-/** Guards the services other than auth: an operator's call needs a ticket from auth for exactly this request. */
+/**
+ * Guards the operators' methods of all services except auth: a call needs a ticket from auth for exactly this request.
+ */
 export class TicketGuard implements OperatorGuard {
   readonly #ring: KeyRing;
 
-  /** `ring` holds the key `ticket:<service>`, which the service shares with auth. */
+  /** `ring` must hold the key `ticket:<service>`, which the service shares with auth. */
   constructor(ring: KeyRing) {
     this.#ring = ring;
   }
@@ -106,20 +115,20 @@ export class TicketGuard implements OperatorGuard {
 
 const NO_TICKET = 'The ticket is not for this request';
 
-/** An operator's credential, as the operator holds it. */
+/** An operator's credential with its private key, as only the operator holds it. */
 export interface Credential {
   operator: string;
   privateKey: KeyObject;
-  /** 32 bytes: the only part that auth stores. */
+  /** The public key of 32 bytes, the only part of the credential that auth stores. */
   publicKey: Buffer;
 }
 
-/** Creates a credential: `operator_<name>_<secret>`. */
+/** Creates an operator's credential: `operator_<name>_<secret>`. */
 export function makeCredential(name: string, random: RandomBytes): string {
   return `operator_${name}_${randomText(SECRET_LENGTH, random)}`;
 }
 
-/** Parses a credential; undefined if the text is not one. The key pair is derived from the whole text. */
+/** Parses an operator's credential; undefined if the text is malformed. The key pair is derived from the whole text. */
 export function readCredential(text: string): Credential | undefined {
   const [, operator] = CREDENTIAL.exec(text) ?? [];
   if (!operator) return undefined;
@@ -129,7 +138,10 @@ export function readCredential(text: string): Credential | undefined {
   return { operator, privateKey, publicKey: publicKey.subarray(PUBLIC_DER.length) };
 }
 
-/** Creates the header of a call to auth. The credential itself is never sent. */
+/**
+ * Creates the header that authenticates an operator's call to auth. The header is signed with the credential's private
+ * key and does not contain the credential.
+ */
 export function signCall(
   { operator, privateKey }: Credential,
   call: CalledMethod & { digest: string },
@@ -139,7 +151,10 @@ export function signCall(
   return `${payload}.${sign(null, Buffer.from(payload), privateKey).toString('base64url')}`;
 }
 
-/** Parses the header of a call to auth; undefined if it is missing or expired. `isSigned` verifies its signature. */
+/**
+ * Parses the header that authenticates an operator's call to auth; undefined if it is missing or expired. The returned
+ * function `isSigned` verifies the signature.
+ */
 export function parseSignedCall(called: CalledMethod, header: string | undefined, now: number) {
   const [payload = '', signature = ''] = (header ?? '').split('.');
   const signed = readSigned(payload, called, now);

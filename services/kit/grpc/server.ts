@@ -32,18 +32,18 @@ import { toStatus } from './errors.ts';
 import type { OperatorGuard } from './operators.ts';
 
 const DESCRIPTORS = new URL('../../../proto/gen/descriptors.binpb', import.meta.url);
-/** How long a drain waits for calls in flight. */
+/** How long, in milliseconds, a drain waits for gRPC calls in flight. */
 const DRAIN_MS = 10_000;
 
-/** Short enough that a new replica has its share of the calls within 30 s. */
-const CONNECTION_AGE_MS = 15_000;
 /**
- * How long calls may continue on a connection of that age. Only streams last this long; ending one costs a reconnect.
+ * The maximum age of a gRPC connection in milliseconds, so that a new replica has its share of the calls within 30 s.
  */
+const CONNECTION_AGE_MS = 15_000;
+/** How long, in milliseconds, calls may continue on a connection that has reached its maximum age. Only streams do. */
 const CONNECTION_GRACE_MS = 95_000;
 
 export interface GrpcServerOptions {
-  /** The service's name; call tokens must be issued for it. */
+  /** The name of the service that is served; call tokens must be issued for it. */
   service: string;
   host: string;
   port: number;
@@ -52,9 +52,9 @@ export interface GrpcServerOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
-  /** Without it connections are not encrypted. */
+  /** The TLS certificates of this process; without them connections are not encrypted. */
   tls?: InternalTls | undefined;
-  /** The age in milliseconds at which a connection is closed, so that its caller reconnects. */
+  /** The age in milliseconds at which a connection is closed, so that its caller reconnects; 15 s if left out. */
   connectionAgeMs?: number;
 }
 
@@ -62,9 +62,9 @@ export interface GrpcServerOptions {
 export class GrpcServer implements Part {
   readonly name = 'grpc';
   readonly #server: Server;
-  /** The allowed callers, by method path. */
+  /** The processes that may call a method, by method path. */
   readonly #callers = new Map<string, AllowedCallers>();
-  /** The guards of the methods that operators call, by method path. */
+  /** The guards that authorise operators' calls, by method path. */
   readonly #guards = new Map<string, OperatorGuard>();
   /** The full names of the gRPC services that were added. */
   readonly #names = new Set<string>();
@@ -77,13 +77,13 @@ export class GrpcServer implements Part {
   constructor(options: GrpcServerOptions) {
     this.#options = options;
     this.#server = new Server({
-      // Authenticates before any message is read, so that unauthenticated messages are never parsed.
+      // Calls are authenticated before any message is read, so that unauthenticated messages are never parsed.
       interceptors: [({ path }, call) => this.#authenticating(path, call)],
-      // Callers must reconnect and resolve names again, otherwise new replicas get no load. gRPC adds 10 % of jitter.
+      // Connections have a maximum age: callers then reconnect and find new replicas. gRPC adds 10 % of jitter.
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? CONNECTION_AGE_MS,
       'grpc.max_connection_age_grace_ms': CONNECTION_GRACE_MS,
       'grpc.max_receive_message_length': 1024 * 1024,
-      // Detects a caller whose machine is lost, so that its streams end.
+      // Keepalive pings detect a caller whose machine is lost, so that its streams end.
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 5_000,
     });
@@ -102,12 +102,12 @@ export class GrpcServer implements Part {
     health.addToServer(this.#server);
   }
 
-  /** `host:port`; known after `start`. */
+  /** The address of the gRPC server as `host:port`; known after `start`. */
   get address(): string {
     return reachableAt(this.#options.host, this.#port);
   }
 
-  /** Adds a service that only these callers may call. */
+  /** Adds a gRPC service; only `callers` may call its methods. */
   add<Definition extends DefinitionShape>(
     definition: Definition,
     handlers: GrpcHandlers<Definition>,
@@ -127,9 +127,8 @@ export class GrpcServer implements Part {
   }
 
   /**
-   * Adds a service that operators call; its methods must not stream. This is the only place where operators' calls are
-   * authorised: a request is not parsed before `guard` has allowed it. The operator is in the handler's request
-   * context.
+   * Adds a gRPC service that operators call; its methods must not stream. Calls of operators are authorised only here:
+   * a request is not parsed before `guard` has allowed the call. Handlers find the operator in the request context.
    */
   addForOperators<Definition extends DefinitionShape>(
     definition: Definition,
@@ -142,7 +141,7 @@ export class GrpcServer implements Part {
       const handler = handlers[name] as Handler;
       this.#guards.set(method.path, guard);
       this.#names.add(method.path.split('/')[1] as string);
-      // The guard needs the bytes, because a ticket is issued for exactly these bytes.
+      // Requests stay serialized until the guard has checked them, because a ticket is issued for exactly these bytes.
       raw[name] = { ...method, requestDeserialize: (bytes: Buffer) => bytes };
       implementation[name] = (call: ServerUnaryCall<Buffer, unknown>, callback: sendUnaryData<unknown>) =>
         void this.#guarded(method, handler, guard, call, callback);
@@ -218,7 +217,8 @@ export class GrpcServer implements Part {
     };
     const work = async () => {
       await handler(call.request, stream).catch((error: unknown) => {
-        // A handler that waits with the signal gets an AbortError when it is aborted; that ends the stream normally.
+        // A handler that waits with the stream's signal gets an AbortError when the signal is aborted: the stream ends
+        // normally.
         if (!stream.signal.aborted || !isAbort(error)) throw error;
       });
       call.end();
@@ -265,7 +265,7 @@ export class GrpcServer implements Part {
     });
   }
 
-  /** Health checks and reflection need no token. */
+  /** True if the headers authenticate the call. Health checks and reflection need no call token. */
   #admits(path: string, metadata: Metadata): boolean {
     const { service, clock } = this.#options;
     const [guard, callers] = [this.#guards.get(path), this.#callers.get(path)];
@@ -280,7 +280,7 @@ export class GrpcServer implements Part {
   }
 }
 
-/** All messages that concern a single guild have its ID in the same field. */
+/** Returns the guild ID of a gRPC request. All messages about a single guild have the ID in the field `guildId`. */
 function guildOf(message: unknown): string | undefined {
   const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
   return typeof guildId === 'string' ? guildId : undefined;

@@ -17,25 +17,25 @@ import { guildFaults } from './guild.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
-/** The type of a validated part of a request. A handler reads only parts that its route has a schema for. */
+/** The type of a validated part of an HTTP request. A handler reads only parts for which its route has a schema. */
 type Part<Schema extends z.ZodType | undefined> = z.output<NonNullable<Schema>>;
 
-/** A request whose parts all match the schemas of its route. */
+/** An HTTP request whose parts have all been validated against the schemas of its route. */
 export interface HandlerRequest<Spec extends RouteSpec> {
   principal: Principal;
   guildId: string;
   params: Part<Spec['params']>;
   query: Part<Spec['query']>;
   body: Part<Spec['body']>;
-  /** The names of unknown fields in the body; at most 20, and long names are truncated. */
+  /** The names of unknown fields in the body: at most 20 names, each truncated to 64 characters. */
   ignoredFields: readonly string[];
-  /** For Idempotency, on routes that write. */
+  /** Identifies a repeated write by its Idempotency-Key; used on routes that write. */
   write: IdempotentWrite;
-  /** Aborted if the client disconnects before the response is sent. */
+  /** The signal that is aborted if the client disconnects before the response is sent. */
   signal: AbortSignal;
 }
 
-/** A handler for each route of a service. */
+/** The handlers of a REST service, one for each route. */
 export type HttpHandlers<Table extends Record<string, Route>> = {
   [Name in keyof Table]: (
     request: HandlerRequest<Table[Name]>,
@@ -43,7 +43,7 @@ export type HttpHandlers<Table extends Record<string, Route>> = {
 };
 
 export interface HttpAppOptions {
-  /** The service's name; principals must be signed for it. */
+  /** The name of the service that is served; principals must be signed for it. */
   service: string;
   ring: KeyRing;
   clock: Clock;
@@ -53,7 +53,7 @@ export interface HttpAppOptions {
 
 type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | StoredResponse>;
 
-/** Creates an Express application with the routes of a service. */
+/** Creates an Express application that serves the REST routes of a service. */
 export function createHttpApp<Table extends Record<string, Route>>(
   table: Table,
   handlers: HttpHandlers<Table>,
@@ -133,7 +133,10 @@ function sendResult(response: Response, route: Route, result: HandlerResult | St
   sendBody(response, status, successBody(status, result.message ?? route.message, result.data));
 }
 
-/** Validates a request: first its guild (GUILD_MISMATCH), then all other parts; all errors are reported together. */
+/**
+ * Validates an HTTP request: first its guild (GUILD_MISMATCH), then all other parts. Throws INVALID_REQUEST that lists
+ * all validation errors.
+ */
 async function readRequest(
   route: Route,
   request: Request,
@@ -177,7 +180,10 @@ function unknownFields(schema: z.ZodType | undefined, given: Record<string, unkn
     .map((name) => name.slice(0, MAX_FIELD_NAME_LENGTH));
 }
 
-/** Checks only that the text is a cursor; the handler checks that it belongs to its list. */
+/**
+ * Returns a validation error if the query parameter `cursor` is malformed. The handler checks later that the cursor
+ * belongs to the requested list.
+ */
 function cursorFaults(schema: z.ZodType | undefined, cursor: unknown): Fault[] {
   if (!(schema instanceof z.ZodObject) || !('cursor' in schema.shape) || typeof cursor !== 'string') return [];
   return isCursorShaped(cursor) ? [] : [{ path: 'query.cursor', message: NO_CURSOR }];
@@ -193,7 +199,10 @@ function disconnectSignal(response: Response): AbortSignal {
 
 const NO_HASH = Buffer.alloc(0);
 
-/** Reads the body, also on routes without body fields, because it may name a guild. An unreadable body is an error. */
+/**
+ * Reads the JSON body, also on routes without body fields, because the body may name a guild. An unreadable body is
+ * returned as validation errors.
+ */
 async function readGiven(
   route: Route,
   request: Request,
@@ -210,26 +219,26 @@ async function readGiven(
 
 function idempotencyKey(request: Request, { guildId }: Principal, faults: Fault[]): string | undefined {
   const key = request.get('idempotency-key');
-  // Node decodes each byte of a header as one Latin-1 character.
+  // The Idempotency-Key is decoded as UTF-8 to count its characters: Node gives one Latin-1 character for each byte.
   const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
   if (length < 1 || length > 128) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
   }
-  // The Idempotency-Key is stored unencrypted, and API keys must never be.
+  // The Idempotency-Key is stored unencrypted, so it must not contain an API key, which may never be stored.
   if (key !== undefined && holdsApiKey(key, guildId)) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must not contain an API key' });
   }
   return key;
 }
 
-/** Keeps only the first error of each path. */
+/** Returns only the first validation error of each path. */
 function oncePerPath(faults: Fault[]): Fault[] {
   const first = new Map<string, Fault>();
   for (const fault of faults) if (!first.has(fault.path)) first.set(fault.path, fault);
   return [...first.values()];
 }
 
-/** Express throws a URIError for an invalid percent-escape in the path. */
+/** Converts a thrown value to an ApiError. Express throws a URIError for an invalid percent-escape in the path. */
 function withPathError(thrown: unknown): ApiError {
   if (thrown instanceof URIError) {
     return invalidRequest([{ path: 'path', message: 'has a percent-escape that cannot be read' }]);

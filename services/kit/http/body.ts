@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { ApiError, invalidRequest } from '../errors.ts';
 
-/** The largest request body in bytes, after decompression. */
+/** The maximum size of a request body in bytes, after decompression. */
 export const BODY_LIMIT = 64 * 1024;
 const MAX_DEPTH = 32;
 
@@ -11,8 +11,8 @@ const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads the JSON object in a request's body. A missing body reads as `{}`, and so does `[]`, which is how Luau encodes
- * an empty table. Throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_REQUEST.
+ * Reads the JSON object in a request's body. A missing body reads as `{}`, and so does `[]`, because Luau encodes an
+ * empty table like this. Throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_REQUEST.
  */
 export async function readBody(request: Request, response: Response): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
@@ -21,13 +21,13 @@ export async function readBody(request: Request, response: Response): Promise<Re
     readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
   });
   const bytes = request.body as Buffer;
-  // A chunked body without any chunk is no body either, whatever its content type.
+  // A chunked body without any chunk counts as a missing body, whatever its content type.
   if (bytes.length === 0) return {};
   requireJson(request);
   return parseBody(bytes);
 }
 
-/** Parses a JSON object. Throws INVALID_REQUEST with a message that never quotes the body. */
+/** Parses the JSON object in a request's body. Throws INVALID_REQUEST with a message that never quotes the body. */
 export function parseBody(bytes: Buffer): Record<string, unknown> {
   const value = parseJson(bytes);
   if (isDeeperThan(value, MAX_DEPTH)) {
@@ -40,7 +40,7 @@ export function parseBody(bytes: Buffer): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** SHA-256 of a JSON value with sorted keys, because Luau does not preserve the order of keys. */
+/** Returns the SHA-256 hash of a JSON value. Its keys are sorted first, because Luau does not preserve their order. */
 export function hashJson(value: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest();
 }
@@ -73,7 +73,7 @@ function requireKnownEncoding(request: Request): void {
   }
 }
 
-/** Converts an error of express's body parser to an ApiError. */
+/** Converts an error of Express's body parser to an ApiError. */
 function readFailure(error: unknown): ApiError {
   const { type, status } = error as { type?: string; status?: number };
   if (type === 'entity.too.large') return new ApiError('PAYLOAD_TOO_LARGE');
@@ -97,7 +97,10 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Checks one level at a time instead of recursively, because deep nesting would overflow the stack. */
+/**
+ * True if a JSON value is nested deeper than `limit` levels. The levels are checked in a loop, because a recursive
+ * check of a deeply nested value would overflow the stack.
+ */
 function isDeeperThan(value: unknown, limit: number): boolean {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {

@@ -2,33 +2,38 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { ApiError } from '../errors.ts';
 import { addMissing, type HeaderList, writeResponseHead } from './response-headers.ts';
 
-/** The result of a route handler: the data of the response envelope, and optionally another status or message. */
+/**
+ * The result of a route handler: the data of the response, and optionally a status or message that differs from the
+ * route's.
+ */
 export interface HandlerResult<Data = unknown> {
   data: Data;
-  /** Replaces the status of the route, for writes that had nothing to do. */
+  /** The HTTP status instead of the route's, for writes that had nothing to change. */
   status?: number;
-  /** Replaces the message of the route. */
+  /** The message instead of the route's. */
   message?: string;
 }
 
-/** A handler's result with the status and message of its route. */
+/** Returns a handler result that uses the status and message of its route. */
 export function ok<Data>(data: Data): HandlerResult<Data> {
   return { data };
 }
 
 const SAFE_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'application/json; charset=utf-8'],
-  // By default game engines and CDNs cache the responses to GET.
+  // Without this header game engines and CDNs cache the responses to GET requests.
   ['cache-control', 'no-store'],
   ['x-content-type-options', 'nosniff'],
 ].flat();
 
-/** The JSON envelope of a success. */
+/** Returns the response body of a successful request: the data in the JSON envelope of all responses. */
 export function successBody(code: number, message: string, data: unknown): string {
   return JSON.stringify({ status: 'success', code, message, data });
 }
 
-/** The JSON envelope of an error, without its cause. */
+/**
+ * Returns the response body of a failed request: the error in the JSON envelope of all responses, without its cause.
+ */
 export function errorBody({ httpStatus, message, code, details }: ApiError): string {
   return JSON.stringify({ status: 'error', code: httpStatus, message, details: { ...details, code } });
 }
@@ -40,14 +45,14 @@ function errorHeaders(error: ApiError): HeaderList {
   return headers;
 }
 
-/** All headers of a response with a body of this length. */
+/** Returns all headers of a response whose body has `length` bytes. */
 function headersOf(length: number, own: Readonly<HeaderList>): HeaderList {
   const headers = ['content-length', length, ...own];
   addMissing(headers, SAFE_HEADERS);
   return headers;
 }
 
-/** Sends a body made by successBody or errorBody. */
+/** Sends a response with a body that successBody or errorBody has created. */
 export function sendBody(
   response: ServerResponse,
   code: number,
@@ -58,7 +63,7 @@ export function sendBody(
   response.end(body);
 }
 
-/** Sends an error, or closes the connection if a response has already been started. */
+/** Sends an error response, or closes the connection if a response has already been started. */
 export function sendError(response: ServerResponse, error: ApiError, headers: Readonly<HeaderList> = []): void {
   if (response.headersSent) {
     response.destroy();
@@ -67,7 +72,10 @@ export function sendError(response: ServerResponse, error: ApiError, headers: Re
   sendBody(response, error.httpStatus, errorBody(error), [...errorHeaders(error), ...headers]);
 }
 
-/** A complete HTTP/1.1 error response as text, for a socket after a parse error of Node. It closes the connection. */
+/**
+ * Returns a complete HTTP/1.1 error response as text, to be written to a socket after Node failed to parse a request.
+ * The response tells the client to close the connection.
+ */
 export function rawErrorResponse(error: ApiError, headers: Readonly<HeaderList> = []): string {
   const body = errorBody(error);
   const all = headersOf(Buffer.byteLength(body), ['connection', 'close', ...errorHeaders(error), ...headers]);

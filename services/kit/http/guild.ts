@@ -2,8 +2,8 @@ import { ApiError, type Fault } from '../errors.ts';
 import type { Principal } from '../security/principal.ts';
 
 /**
- * Checks the guild in the body of any route: it must be a string, and the guild of the API key. Throws GUILD_MISMATCH
- * for another guild; a value that is not a string is a validation error.
+ * Checks the `guild_id` in a request body, which any route may have. It must be a string (otherwise a validation error
+ * is returned) and equal the guild of the API key (otherwise GUILD_MISMATCH is thrown).
  */
 export function guildFaults(body: Record<string, unknown> | undefined, principal: Principal): Fault[] {
   const guildId = body && Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;

@@ -1,17 +1,20 @@
 import { type Fault, invalidRequest } from '../errors.ts';
 
-/** Writes and reads the texts that name a place in an internal list, such as `1767225600000_900000000000000001`. */
+/**
+ * Writes and parses position texts: each names the place in an internal list at which a page begins, such as
+ * `1767225600000_900000000000000001`.
+ */
 export interface PositionCodec<Field extends string> {
   write(position: Readonly<Record<Field, string | number>>): string;
-  /** The fields of a position, as text; INVALID_REQUEST if no page of the list can have returned it. */
+  /** Parses a position into its fields. Throws INVALID_REQUEST if the text is no position of this list. */
   read(text: string): Record<Field, string>;
 }
 
 const NOT_A_POSITION: Fault = { path: 'request.position', message: 'is not a next_position of this list' };
 
 /**
- * A codec for the fields that a list is ordered by, joined by `_`. A field's pattern must not contain a capturing
- * group, and except for the last field must not match `_`.
+ * Creates a codec for page positions: they consist of the fields that a list is ordered by, joined by `_`. A field's
+ * pattern must not contain a capturing group, and except for the last field must not match `_`.
  */
 export function positionCodec<Field extends string>(
   fields: Readonly<Record<Field, RegExp>>,

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Headers as a flat list of names and values, in the format of Node's rawHeaders. Names are in lower case and occur
- * once. Writing a list takes half the time of writing an object.
+ * Response headers as a flat list of names and values, in the format of Node's rawHeaders. Names are in lower case and
+ * occur once. Node writes such a list in half the time of an object.
  */
 export type HeaderList = (string | number | readonly string[])[];
 
@@ -11,8 +11,8 @@ const ADDED = Symbol('added headers');
 type WithAddedHeaders = ServerResponse & { [ADDED]?: HeaderList };
 
 /**
- * Adds a header to the response that will be sent later; of two headers with the same name the first is sent. It
- * replaces setHeader, which costs several times as much as writing all headers together.
+ * Adds a header to a response that will be sent later; of two headers with the same name the first is sent. It replaces
+ * Node's setHeader, which costs several times as much as writing all headers together.
  */
 export function addResponseHeader(response: ServerResponse, name: string, value: string | number): void {
   const extended: WithAddedHeaders = response;
@@ -20,7 +20,10 @@ export function addResponseHeader(response: ServerResponse, name: string, value:
   else extended[ADDED] = [name, value];
 }
 
-/** Writes the head of a response with `headers` and the added headers whose names are not among them. */
+/**
+ * Writes the status and headers of a response: `headers`, and those headers added earlier whose names are not in
+ * `headers`.
+ */
 export function writeResponseHead(
   response: ServerResponse,
   status: number,
@@ -28,14 +31,14 @@ export function writeResponseHead(
   statusMessage?: string,
 ): void {
   const { [ADDED]: added }: WithAddedHeaders = response;
-  // Node accepts lists as values too, although its type does not.
+  // Node also accepts lists as header values, although its types do not allow lists.
   const list = [...headers] as (string | number)[];
   if (added) addMissing(list, added);
   if (statusMessage === undefined) response.writeHead(status, list);
   else response.writeHead(status, statusMessage, list);
 }
 
-/** Appends those of `others` to `headers` whose names are not among them. */
+/** Appends those headers of `others` to `headers` whose names `headers` does not contain yet. */
 export function addMissing(headers: HeaderList, others: Readonly<HeaderList>): void {
   for (let index = 0; index < others.length; index += 2) {
     const [name, value] = [others[index] as string, others[index + 1] as string];

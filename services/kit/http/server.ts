@@ -6,11 +6,14 @@ import type { InternalTls } from '../security/internal-tls.ts';
 import { addressOf, listen } from '../service/address.ts';
 import type { Part } from '../service/lifecycle.ts';
 
-/** How long a drain waits for requests in flight. With the longest drain delay it ends before STOP_SECONDS do. */
+/**
+ * How long, in milliseconds, a drain waits for requests in flight. Even after the longest drain delay the drain ends
+ * before STOP_SECONDS have passed.
+ */
 const DRAIN_MS = 15_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
-/** A request with its response. */
+/** An HTTP request with its response. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
@@ -19,18 +22,20 @@ export interface Exchange {
 const LATEST = Symbol('latest exchange');
 type Connection = Socket & { [LATEST]?: Exchange };
 
-/** The latest request on a connection of an HttpServer, completed or not; undefined before the first. */
+/**
+ * Returns the latest request on a connection of an HttpServer, completed or not; undefined before the first request.
+ */
 export function latestExchange(connection: Socket): Exchange | undefined {
   return (connection as Connection)[LATEST];
 }
 
-/** The address and handler of a server; all other options are those of Node's HTTP server. */
+/** The address and handler of an HTTP server; all other options are those of Node's HTTP server. */
 export interface HttpServerOptions extends ServerOptions {
   host: string;
   port: number;
   handler: (request: IncomingMessage, response: ServerResponse) => void;
   tls?: InternalTls | undefined;
-  /** Receives errors thrown by the handler, for logging; the connection of the request is closed. */
+  /** Receives an error that the handler threw, for logging. The connection of the failed request is closed. */
   onFailure?: ((error: unknown) => void) | undefined;
 }
 
@@ -41,8 +46,8 @@ export class HttpServer implements Part {
   readonly #host: string;
   readonly #port: number;
   /**
-   * The open connections, each with its latest exchange. A Set of all exchanges would gain and lose a member with every
-   * request, and keep completed exchanges in memory until the next full garbage collection.
+   * The open connections, each with its latest request. A Set of all requests would change twice with every request,
+   * and keep completed requests in memory until the next full garbage collection.
    */
   readonly #connections = new Set<Connection>();
   #isRetired = false;
@@ -63,7 +68,7 @@ export class HttpServer implements Part {
     this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
   }
 
-  /** `host:port`; known after `start`. */
+  /** The address of the HTTP server as `host:port`; known after `start`. */
   get address(): string {
     return addressOf(this.server);
   }
@@ -72,7 +77,9 @@ export class HttpServer implements Part {
     return listen(this.server, this.#host, this.#port);
   }
 
-  /** From now on closes each connection after its response, so that the client opens its next one elsewhere. */
+  /**
+   * Makes the server close each connection after its response from now on, so that clients connect to another replica.
+   */
   retire(): void {
     this.#isRetired = true;
     for (const { [LATEST]: latest } of this.#connections) if (latest) announceClose(latest.response);
@@ -84,7 +91,8 @@ export class HttpServer implements Part {
     const closed = once(this.server, 'close');
     this.server.close();
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
-    // A response whose headers were sent before the drain keeps its connection open.
+    // Idle connections are closed repeatedly: a response whose headers were sent before the drain leaves its connection
+    // open.
     const look = setInterval(() => this.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
     await closed;
     clearTimeout(late);
@@ -107,8 +115,8 @@ export class HttpServer implements Part {
 }
 
 /**
- * Handles a response's `error` event, such as a write after its end. Without a listener it would terminate the process
- * and all other requests with it.
+ * Handles the `error` event of a response, such as a write after its end, by closing the connection. Without a listener
+ * the event would terminate the process and all other requests with it.
  */
 function disconnect(this: ServerResponse): void {
   this.destroy();

@@ -7,8 +7,9 @@ import { type Fault, invalidRequest } from '../errors.ts';
 export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
 /**
- * Returns the parsed value if it matches the schema, otherwise the first MAX_FAULTS errors, each with a path such as
- * `body.chat_ids[3]`. Where the schema expects an object, an empty list in the value is replaced by an empty object.
+ * Validates a part of a request. Returns the parsed value if it matches the schema, otherwise the first MAX_FAULTS
+ * errors, each with a path such as `body.chat_ids[3]`. Where the schema expects an object, an empty list in the value
+ * is replaced by an empty object.
  */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
@@ -26,7 +27,9 @@ export function validate<Schema extends z.ZodType>(
   return { faults };
 }
 
-/** The parsed value, by default of a gRPC message. Throws INVALID_REQUEST with all errors. */
+/**
+ * Validates a value, by default a gRPC message, and returns the parsed value. Throws INVALID_REQUEST with all errors.
+ */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -37,7 +40,10 @@ export function checked<Schema extends z.ZodType>(
   return result.value;
 }
 
-/** Luau encodes an empty table as `[]`, even if it means an object. Returns true if it replaced one. */
+/**
+ * Replaces an empty list by an empty object wherever the schema expects an object, because Luau encodes every empty
+ * table as `[]`. Returns true if a list was replaced.
+ */
 function replaceEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): boolean {
   let isReplaced = false;
   for (const issue of issues) {
@@ -52,10 +58,10 @@ function replaceEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[])
   return isReplaced;
 }
 
-/** The names of zod's types that JSON writes in braces. */
+/** The names of the zod types whose JSON values are written in braces. */
 const OBJECTS = ['object', 'record'];
 
-/** The value at a path; undefined if there is none. */
+/** Returns the value at a path inside a JSON value; undefined if there is none. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;
   for (const part of path) {
@@ -67,7 +73,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 const pathPart = (part: PropertyKey) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`);
 
-/** Parses a query string. Repeated parameters are errors, of which the first MAX_FAULTS are returned. */
+/** Parses a query string. Each repeated parameter is a validation error; the first MAX_FAULTS of these are returned. */
 export function readQuery(query: string): { value: Record<string, unknown>; faults: Fault[] } {
   const value = parseQuery(query, '&', '=', { maxKeys: 0 });
   const faults = Object.entries(value)

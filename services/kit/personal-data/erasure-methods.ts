@@ -5,7 +5,7 @@ import { Erasure, type ErasureOptions, type ErasureResult } from './erasure.ts';
 import { type ExportedPage, UserExport } from './user-export.ts';
 import type { Accounts } from './user-search.ts';
 
-/** Rows that apply to every guild have one of these two values instead of a guild ID. */
+/** The guild ID in an erasure request. Rows that apply to every guild have `''` or `0` instead of a guild ID. */
 const guildOrEvery = z.union([z.enum(['', '0']), guildId], { error: 'must be a guild ID' });
 
 const guildRequest = z.object({ guildId, dryRun: z.boolean() });
@@ -31,7 +31,7 @@ function accountsOf({ chatId, gameId }: { chatId?: string | undefined; gameId?: 
   return { ...(chatId && { chat: chatId }), ...(gameId && { game: String(gameId) }) };
 }
 
-/** The gRPC methods for erasure and export, which every service with tables serves. */
+/** Creates the gRPC methods that erase and export personal data. Every service with tables serves them. */
 export function erasureMethods(options: ErasureOptions) {
   const erasure = new Erasure(options);
   const exported = new UserExport(options);

@@ -4,17 +4,17 @@ import type { Logger } from '../telemetry/log.ts';
 import type { ErasureRule } from './erasure-rules.ts';
 import { type Accounts, type Search, searchesFor } from './user-search.ts';
 
-/** The rows per statement, few enough to hold locks only briefly. */
+/** The maximum number of rows that one statement erases, few enough to hold locks only briefly. */
 const BATCH = 1_000;
-/** How long one call continues with further batches. */
+/** The time in milliseconds after which an erasure call starts no further batch of rows. */
 const WORK_MS = 2_000;
 const MAX_COUNTED = 1_000_000;
 
-/** The rows that a call has erased, or that a dry run has counted. */
+/** The numbers of rows that a call has erased, or that a dry run would erase. */
 export interface ErasureResult {
-  /** Only tables with such rows. */
+  /** The erased rows by table; only tables with at least one such row. */
   tables: { table: string; rows: number }[];
-  /** False if there are more rows, or the guild cannot be erased yet. */
+  /** False if there are more rows to erase, or if the guild cannot be erased yet. */
   isDone: boolean;
 }
 
@@ -22,23 +22,29 @@ export interface ErasureOptions {
   database: Queryable;
   rules: readonly ErasureRule[];
   log: Logger;
-  /** Returns true if a guild may be erased now; always true if left out. */
+  /** Returns true if a guild may be erased now; every guild may be if left out. */
   canEraseGuild?: (guildId: string) => Promise<boolean>;
-  /** Called with a guild whose rows were erased, so that caches can be invalidated. */
+  /** Called with the ID of a guild after rows of that guild were erased, so that caches can be invalidated. */
   erased?: (guildId: string) => void;
 }
 
-/** The rows to erase. They are deleted if `set` is undefined, otherwise updated. */
+/** The rows of a table to erase. They are deleted if `set` is undefined, otherwise updated. */
 interface Target {
   table: string;
-  /** A call of an SQL function that erases a batch and returns the number of rows; replaces the statement. */
+  /**
+   * The call of an SQL function that erases a batch of rows and returns their number; used instead of a DELETE or
+   * UPDATE.
+   */
   call?: { text: string; values: unknown[] } | undefined;
   condition: string;
   values: unknown[];
   set?: string | undefined;
 }
 
-/** Erases the data of a guild, or of a user in a guild, in batches. Callers repeat the call until it is done. */
+/**
+ * Erases the data of a guild, or of a user in a guild, in batches. Callers repeat each call until its result has
+ * `isDone`.
+ */
 export class Erasure {
   readonly #options: ErasureOptions;
 
@@ -46,10 +52,10 @@ export class Erasure {
     this.#options = options;
   }
 
-  /** Erases the data of a guild. */
+  /** Erases all data of a guild that its erasure rules do not keep; a dry run only counts the rows. */
   async eraseGuild(guildId: string, dryRun: boolean): Promise<ErasureResult> {
     const { rules, canEraseGuild } = this.#options;
-    // Tables whose rows are all kept are skipped, because the service may have no right to lock their rows.
+    // Tables that keep all rows are skipped, because the service may have no right to lock rows there.
     const applying = rules.filter(
       ({ keptRows, belongsToInstallation }) => keptRows !== 'TRUE' && !belongsToInstallation,
     );
@@ -64,7 +70,10 @@ export class Erasure {
     return this.#erase(guildId, targets);
   }
 
-  /** Erases the data of a user in a guild, who is identified by one account or both. */
+  /**
+   * Erases the data of a user in a guild; a dry run only counts the rows. The user is identified by one account or
+   * both.
+   */
   async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<ErasureResult> {
     const targets = this.#options.rules.flatMap(({ table, users = [], functions }): Target[] => {
       const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
@@ -127,7 +136,8 @@ export class Erasure {
 }
 
 /**
- * The rows of a table that any of the searches finds. Each search has its own parameter, because column types differ.
+ * Combines searches of one table into the rows to erase: all rows that any of the searches finds. Each search has its
+ * own SQL parameter, because column types differ.
  */
 function targetOf(guildId: string, table: string, searches: readonly Search[]): Target[] {
   if (searches.length === 0) return [];
@@ -157,8 +167,8 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
 }
 
 /**
- * Erases one batch and returns how many rows were found and how many of them were erased. A row that was changed while
- * the statement waited for its lock is not erased, and is found again by the next batch.
+ * Erases one batch of rows and returns how many rows were found and how many were erased. A row that another
+ * transaction changed while the statement waited for its lock is not erased; the next batch finds it again.
  */
 async function eraseBatch(
   database: Queryable,

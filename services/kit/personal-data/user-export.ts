@@ -5,23 +5,25 @@ import { LoadingCache } from '../resilience/cache.ts';
 import type { ErasureRule, UserColumn } from './erasure-rules.ts';
 import { type Accounts, conditionOf, type Search, searchesFor } from './user-search.ts';
 
-/** The number of guilds of a table that one statement searches. */
+/** The maximum number of guilds that one statement searches in a table. */
 const GUILDS = 500;
-/** The rows per page: less than 1 MiB even for actions with details of 4 KiB. */
+/**
+ * The maximum number of rows on a page of a data export: less than 1 MiB even for staff actions with details of 4 KiB.
+ */
 const ROWS = 100;
 const COLUMNS_TTL_MS = 60_000;
 
 export interface GuildsOfUser {
-  /** Ascending. */
+  /** The IDs of guilds whose data names the user, in ascending order. */
   guildIds: string[];
   /** The last guild ID up to which all tables were searched; undefined if there are no more guilds. */
   searchedTo: string | undefined;
 }
 
 export interface ExportedPage {
-  /** The rows, each as a JSON object. */
+  /** The exported rows, each as a JSON object. */
   rows: { table: string; row: string }[];
-  /** Empty on the last page. */
+  /** The cursor of the next page; empty on the last page. */
   nextCursor: string;
 }
 
@@ -37,13 +39,14 @@ export interface UserExportOptions {
 }
 
 /**
- * Exports the data of a user from the tables of a service, by the erasure rules: everything that is erased is exported.
+ * Exports the data of a user from the tables of a service. It follows the erasure rules: everything that an erasure of
+ * the user would erase is exported.
  */
 export class UserExport {
   readonly #database: Queryable;
-  /** The rules of tables that name users. */
+  /** The erasure rules of those tables that name users. */
   readonly #rules: readonly (ErasureRule & { users: readonly UserColumn[] })[];
-  /** The columns by table. Migrations run during a release, so cached columns may be a minute old. */
+  /** A cache of the columns of each table. Migrations run during a release, so cached columns may be a minute old. */
   readonly #columns: LoadingCache<Column[]>;
 
   constructor({ database, rules }: UserExportOptions) {
@@ -58,8 +61,9 @@ export class UserExport {
   }
 
   /**
-   * Lists guilds after `after` in which rows name the user. Each call searches a limited number of guilds per table. It
-   * goes from one guild to the next through an index on the guild ID, so its cost does not depend on other rows.
+   * Lists the guilds after `after` in whose rows the user is named. Each call searches a limited number of guilds per
+   * table. The search goes from one guild to the next through an index on the guild ID, so its cost does not depend on
+   * other rows.
    */
   async guildsOf(accounts: Accounts, after: string | undefined): Promise<GuildsOfUser> {
     const found = new Set<string>();
@@ -93,7 +97,8 @@ export class UserExport {
   }
 
   /**
-   * Returns a page of a guild's rows: rows about the user as a whole, and of other rows the part that names the user.
+   * Returns a page of a user's data export from one guild: rows about the user as a whole, and of other rows only the
+   * part that names the user.
    */
   async page(guildId: string, accounts: Accounts, cursor: string): Promise<ExportedPage> {
     const scope = { route: 'export', guildId, filters: accounts };
@@ -141,7 +146,7 @@ export class UserExport {
   }
 }
 
-/** The columns of a table, those of the primary key in its order. */
+/** Reads the columns of a table, first those of its primary key in the order of the key. */
 const COLUMNS = `
   SELECT attname AS name, format_type(atttypid, atttypmod) AS type, position IS NOT NULL AS "isKey"
   FROM pg_attribute
@@ -151,7 +156,10 @@ const COLUMNS = `
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped
   ORDER BY position NULLS LAST, attnum`;
 
-/** Rows that would be deleted are exported as a whole, without hashes and other users; of other rows only a part. */
+/**
+ * Returns the SQL for the JSON text of an exported row. A row that an erasure would delete is exported as a whole,
+ * without hashes and other users; of any other row only the part that names the user is exported.
+ */
 function rowText(
   searches: readonly Search[],
   conditions: readonly string[],

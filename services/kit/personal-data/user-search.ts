@@ -1,9 +1,9 @@
 import type { AccountKind, UserColumn } from './erasure-rules.ts';
 
-/** The accounts of a user: one or both. */
+/** The account IDs of a user: the chat account, the game account or both. */
 export type Accounts = Partial<Record<AccountKind, string>>;
 
-/** A column and the account ID to search it for. */
+/** A search for rows about a user: a table column and the account ID to search it for. */
 export interface Search {
   user: UserColumn;
   id: string;
@@ -12,7 +12,7 @@ export interface Search {
 export const searchesFor = (user: UserColumn, id: string | undefined): Search[] =>
   id === undefined ? [] : [{ user, id }];
 
-/** The SQL condition of a search, with these placeholders for the user and the guild. */
+/** Returns the SQL condition of a search for a user, with these SQL parameters for the account ID and the guild ID. */
 export function conditionOf(
   { user: { column, matches = `${column} = $user` } }: Search,
   parameter: string,

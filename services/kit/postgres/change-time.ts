@@ -1,23 +1,29 @@
 import type { Queryable } from './pool.ts';
 
-/** A standby that takes over may have a clock slightly behind that of the previous server. */
+/**
+ * Milliseconds subtracted from the reported time: after a failover the new PostgreSQL server may have a clock slightly
+ * behind that of the previous server.
+ */
 const MARGIN_MS = 5_000;
 
 export interface ChangeTime {
-  /** Unix milliseconds by the database's clock. */
+  /** The current time of the database's clock in Unix milliseconds. */
   now: number;
-  /** Unix milliseconds: no transaction that commits later has changed rows before this time. */
+  /**
+   * A time in Unix milliseconds before which all changes of rows are committed: no transaction that commits later has
+   * changed rows before this time.
+   */
   completeUntil: number;
 }
 
 /**
  * Returns the time up to which the changes that are visible now are complete: the start of the oldest transaction that
- * is still writing, minus a margin. Call it before reading the rows. Transactions that write such rows must take their
- * time with clock_timestamp() after they have a transaction ID (deploy/decisions/0013).
+ * is still writing, minus a margin. Call this function before reading the rows. Transactions that write such rows must
+ * read clock_timestamp() for them after they have a transaction ID (deploy/decisions/0013).
  */
 export async function readChangeTime(on: Queryable, marginMs = MARGIN_MS): Promise<ChangeTime> {
-  // The time is taken before the sessions are read: a transaction that has no ID by then will use a later time for its
-  // rows. All replicas log in as the same role, and a role can see its own sessions.
+  // The statement reads the time before the sessions: a transaction without an ID at that moment will use a later time
+  // for its rows. All replicas log in as the same role, and a role can see the sessions of that role.
   const [row] = await on.query<{ now: number; age: number }>(
     `SELECT extract(epoch FROM start.now)::float8 * 1000 AS now, writers.age
      FROM (SELECT clock_timestamp() AS now OFFSET 0) AS start

@@ -4,7 +4,10 @@ import type { Part } from '../service/lifecycle.ts';
 import type { Queryable } from './pool.ts';
 
 const SAMPLE_EVERY_MS = 30_000;
-/** A slower sample is ignored, because its error may be as large as the time that it took. */
+/**
+ * A query for the database's time that takes more milliseconds than this is ignored, because the error of its result
+ * may be as large as its duration.
+ */
 const SLOW_MS = 200;
 
 export interface DatabaseClockOptions {
@@ -14,20 +17,22 @@ export interface DatabaseClockOptions {
 }
 
 /**
- * The database's time, for times that people see, such as the end of a ban. Between samples it follows the monotonic
- * clock, so it does not change when the clock of this process is set. Leases, locks and claims do not use it: their
- * statements compare with `clock_timestamp()`.
+ * The database's time, for times that people see, such as the end of a ban. Between queries the clock follows the
+ * monotonic clock, so that changes of this process's system clock have no effect. Leases, locks and claims do not use
+ * this clock: their statements compare with `clock_timestamp()`.
  */
 export class DatabaseClock implements Clock, Part {
   readonly name = 'database clock';
   readonly #database: Queryable;
   readonly #local: Clock;
   readonly #monotonicNow: () => number;
-  /** The database's time when the monotonic clock showed 0. */
+  /** The database's time in Unix milliseconds when the monotonic clock of this process showed 0. */
   #origin: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `local` is used until the first sample. `monotonicNow` returns milliseconds; tests replace it. */
+  /**
+   * The clock `local` is used until the database was queried. `monotonicNow` returns milliseconds; tests replace it.
+   */
   constructor({ database, local, monotonicNow = () => performance.now() }: DatabaseClockOptions) {
     this.#database = database;
     this.#local = local;
@@ -40,7 +45,7 @@ export class DatabaseClock implements Clock, Part {
 
   async start(): Promise<void> {
     await this.#sample();
-    // If a sample fails, the clock continues with the previous one.
+    // If a query for the database's time fails, the clock continues with the previous result.
     this.#timer = setInterval(() => void this.#sample().catch(() => undefined), SAMPLE_EVERY_MS).unref();
   }
 

@@ -4,28 +4,31 @@ import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts'
 import type { KeyRing } from '../security/keyring.ts';
 import type { Database, Queryable } from './pool.ts';
 
-/** How long a claim on an external effect is held (contract, section 7). */
+/** How long, in seconds, a claim on a write with an external effect is held (contract, section 7). */
 const CLAIM_SECONDS = 60;
-/** The errors whose response is stored (contract, section 7): repeating the request cannot give another result. */
+/**
+ * The errors whose responses are stored (contract, section 7), because repeating the request cannot give another
+ * result.
+ */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
 
-/** Identifies a write that the client may repeat. */
+/** Identifies a write request that the client may repeat with the same Idempotency-Key. */
 export interface IdempotentWrite {
   guildId: string;
   method: string;
-  /** The path of the request, without its query. */
+  /** The path of the HTTP request, without its query. */
   path: string;
-  /** The client's Idempotency-Key; without one the response is not stored. */
+  /** The client's Idempotency-Key; if there is none, the response is not stored. */
   key: string | undefined;
-  /** SHA-256 of the body. */
+  /** The SHA-256 hash of the request body. */
   bodyHash: Buffer;
-  /** Status and message of a success, from the route table. */
+  /** The HTTP status of a successful response, from the route table. */
   status: number;
   message: string;
 }
 
-/** The stored response to a repeated write. */
+/** The stored response to an earlier write, which is sent again when the client repeats the write. */
 export class StoredResponse {
   readonly status: number;
   readonly body: string;
@@ -38,14 +41,20 @@ export class StoredResponse {
 
 export type WriteOutcome<Data> = HandlerResult<Data> | StoredResponse;
 
-/** A claim on a write whose effect is outside this database. It is settled with the response. */
+/**
+ * A claim on a write whose effect is outside this database: it keeps repeats of the same write from running
+ * concurrently. The claim is settled when the response is stored.
+ */
 export interface Claim {
   write: Omit<IdempotentWrite, 'bodyHash'>;
-  /** A UUID. If an earlier claim on the same write expired without a response, its ID is used again. */
+  /**
+   * The ID of the claim, a UUID. If an earlier claim on the same write expired without a response, its ID is used
+   * again.
+   */
   id: string;
-  /** When the claim expires, as ISO 8601. */
+  /** When the claim expires, in ISO 8601. */
   until: string;
-  /** True if an earlier claim on the same write may already have started the work. */
+  /** True if an earlier claim on the same write may already have started the planned work. */
   isRepeat: boolean;
 }
 
@@ -54,23 +63,23 @@ interface StoredRow {
   status: number | null;
   answer: Buffer | null;
   claim: string | null;
-  /** Null without a claim. */
+  /** True if the claim has not expired yet; null if the row has no claim. */
   is_claimed: boolean | null;
 }
 
 export interface IdempotencyOptions {
-  /** The schema of the service, which has the table. */
+  /** The database schema of the service, which contains the table `idempotency`. */
   schema: string;
   database: Database;
   ring: KeyRing;
-  /** How long a response is stored. */
+  /** How long, in seconds, the response to a write is stored. */
   responseTtlSeconds: number;
 }
 
 /**
- * Stores the responses to writes in `<schema>.idempotency`, in the same database as the rows that they change. Claims
- * start and expire by the database's clock, so that no process with a wrong clock takes over a claim that is still
- * held.
+ * Stores the responses to writes in `<schema>.idempotency`, in the same database as the rows that the writes change.
+ * Claims start and expire by the database's clock, so that no process with a wrong clock takes over a claim that is
+ * still held.
  */
 export class Idempotency {
   readonly #table: string;
@@ -85,7 +94,7 @@ export class Idempotency {
     this.#responseTtlSeconds = responseTtlSeconds;
   }
 
-  /** Does the work and stores its response in one transaction. A repeated write gets the stored response. */
+  /** Runs a write and stores its response in one transaction. A repeated write gets the stored response. */
   async inTransaction<Data>(
     write: IdempotentWrite,
     work: (transaction: Queryable) => Promise<HandlerResult<Data>>,
@@ -106,8 +115,8 @@ export class Idempotency {
   }
 
   /**
-   * For work that has to call other systems first. `prepare` runs outside of any transaction, so that no database
-   * connection is held during these calls. `work` and the stored response are one transaction.
+   * Runs a write that has to call other systems first. `prepare` makes these calls outside of any transaction, so that
+   * no database connection is held meanwhile. `work` and the stored response are one transaction.
    */
   async afterPreparing<Prepared, Data>(
     write: IdempotentWrite,
@@ -127,16 +136,16 @@ export class Idempotency {
         return result;
       });
     } catch (thrown) {
-      // If the claim cannot be settled now, it expires.
+      // If the claim on the write cannot be settled now, it expires later.
       await this.settle(this.#database, claim, asApiError(thrown)).catch(() => undefined);
       throw thrown;
     }
   }
 
   /**
-   * Claims a write with an external effect, in the transaction that records the planned work. The claim is held for 60
-   * s or until it is released. The same write after that gets the same claim ID, so that work that was already started
-   * is found. Returns undefined for a write without a key.
+   * Claims a write with an external effect, in the transaction that stores the planned work. The claim is held for 60
+   * seconds or until its release. A repeat of the write after that gets the same claim ID, with which it finds work
+   * that was already started. Returns undefined for a write without an Idempotency-Key.
    */
   async claim(transaction: Queryable, write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
     if (write.key === undefined) return undefined;
@@ -148,8 +157,8 @@ export class Idempotency {
   }
 
   /**
-   * Settles a claim, unless it is already settled: stores a result or a storable error. For any other error it deletes
-   * the claim, unless a repeated write has taken it over.
+   * Settles the claim on a write, unless it is already settled: stores a result or a storable error. For any other
+   * error the claim is deleted, unless a repeat of the write has taken it over.
    */
   async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
     if (!claim) return;
@@ -167,7 +176,10 @@ export class Idempotency {
     ]);
   }
 
-  /** Releases an unsettled claim but keeps its ID: the same write may be repeated immediately. */
+  /**
+   * Releases an unsettled claim on a write, so that the client may repeat the write immediately. The repeat gets the
+   * same claim ID.
+   */
   async release(on: Queryable, { write, id, until }: Claim): Promise<void> {
     await on.query(
       `UPDATE ${this.#table} SET claimed_until = clock_timestamp()
@@ -177,16 +189,16 @@ export class Idempotency {
   }
 
   /**
-   * Returns the stored response, or the ID of an expired claim on the same write, if there is any. Throws CONFLICT for
-   * another body, while the first request is running, or if its response cannot be decrypted.
+   * Finds the stored response to a write, or the ID of an expired claim on the same write. Throws CONFLICT if the key
+   * was used with another body, while the first request is running, or if the stored response cannot be decrypted.
    */
   async #find(
     transaction: Queryable,
     write: IdempotentWrite,
   ): Promise<{ replay?: StoredResponse; expiredClaim?: string }> {
     const name = [write.guildId, write.method, write.path, write.key];
-    // Held until the transaction ends. The row is read by a separate statement, so that it sees what the previous
-    // holder of the lock has committed.
+    // The advisory lock is held until the transaction ends. A separate statement reads the row afterwards, so that it
+    // sees what the previous holder of the lock has committed.
     const [lock] = await transaction.query<{ taken: boolean }>(
       'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken',
       [[this.#table, ...name].join('\n')],
@@ -209,7 +221,7 @@ export class Idempotency {
     return { replay: new StoredResponse(row.status, this.#decrypt(row.answer)) };
   }
 
-  /** Throws CONFLICT if the secret that the response was encrypted with has been rotated twice since. */
+  /** Decrypts a stored response. Throws CONFLICT if the secret that encrypted it has been rotated twice since. */
   #decrypt(response: Buffer): string {
     try {
       return this.#ring.decrypt(PURPOSE, response);
@@ -218,9 +230,9 @@ export class Idempotency {
     }
   }
 
-  /** Inserts a record and returns when its claim expires, if it has one. */
+  /** Stores the response to a write or the claim on it. Returns when the claim expires, if there is one. */
   async #insert(transaction: Queryable, write: IdempotentWrite, record: IdempotencyRow): Promise<Date | undefined> {
-    // Truncated to milliseconds, because the time identifies the claim and JavaScript has no microseconds.
+    // The expiry time identifies the claim. It is truncated to milliseconds, because JavaScript has no microseconds.
     const [row] = await transaction.query<{ until: Date | null }>(
       `INSERT INTO ${this.#table}
          (guild_id, method, path, key, body_hash, status, answer, claim, claimed_until, created_at)
@@ -258,7 +270,7 @@ export class Idempotency {
 
 interface IdempotencyRow {
   status: number | null;
-  /** The encrypted response; some responses contain a token. */
+  /** The response, encrypted because some responses contain a token. */
   answer: Buffer | null;
   claim: string | null;
 }
@@ -269,10 +281,13 @@ const UNREADABLE =
 const stillRunning = () =>
   new ApiError('CONFLICT', { message: 'The first request with this Idempotency-Key is still running', retryAfter: 1 });
 
-/** An error with Retry-After is not stored, because the client is expected to repeat the request. */
+/**
+ * True if the response to a failed write is stored. An error with Retry-After is not, because the client will repeat
+ * the request.
+ */
 const isStorable = (error: ApiError) => STORED_ERRORS.includes(error.code) && error.retryAfter === undefined;
 
-/** Returns an error whose response must be stored; throws any other error. */
+/** Returns an error whose response must be stored; throws any other error again. */
 function storableError(error: unknown): ApiError {
   const rejection = asApiError(error);
   if (isStorable(rejection)) return rejection;

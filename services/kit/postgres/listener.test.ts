@@ -45,7 +45,7 @@ test('while the database does not respond, one log line has the reason, without 
   const [line = '{}'] = lines;
   expect(JSON.parse(line)).toMatchObject({
     level: 'warn',
-    msg: 'waiting for the database to receive its notifications',
+    msg: 'not receiving database notifications, connecting again',
     reason: 'no response within 2 s',
   });
   expect(line).not.toMatch(/stack|timeout expired|node_modules/);

@@ -8,65 +8,67 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const PROBE_EVERY_MS = 1_000;
-/** The listeners with the same name in the same database. */
+/** The query for all sessions of listeners with the same name in the same database. */
 const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = $1`;
-/** A connection that does not deliver a probe within this time is considered lost. */
+/** The time in milliseconds after which a connection that has not delivered a probe is considered lost. */
 const PROBE_TIMEOUT_MS = 2_000;
 const BACKOFF = { minMs: 100, maxMs: 1_500 };
 
 export interface ListenerOptions {
-  /** It must not lead through a transaction pooler, because LISTEN belongs to a session. */
+  /** The URL of the database, without a transaction pooler in between, because LISTEN belongs to a session. */
   url: string;
-  /** Shown in pg_stat_activity. */
+  /** The name of the listening service, shown in pg_stat_activity. */
   name: string;
   channel: string;
   log: Logger;
   metrics: Metrics;
-  /** Called for each notification, in the order of the commits. */
+  /** Called for each database notification, in the order of the commits. */
   onNotification(payload: string): void;
-  /** Called after each new connection has started to listen: read here the changes that were missed. */
+  /** Called after each new connection has started to listen. Read here the changes whose notifications were missed. */
   onListening(): Promise<void>;
-  /** Called about once a second: all notifications committed before the last probe was sent have been delivered. */
+  /**
+   * Called about once a second, when all notifications committed before the last probe was sent have been delivered.
+   */
   onVerified(): void;
   /**
-   * Called within about a second after another process with this name stops listening, and again a second later. That
-   * process may not have sent the notification of its last commit.
+   * Called within about a second after another process with the same listener name stops listening, and again a second
+   * later. The lost process may not have sent the notification of its last commit.
    */
   onPeerLost?(): void;
 }
 
 /**
- * Receives notifications on a connection of its own. Because a half-open connection is silent, it also notifies itself
- * once a second as a probe. It replaces a connection that is lost or does not deliver the probe.
+ * Receives database notifications on a separate connection. Because a half-open connection is silent, the listener also
+ * notifies itself once a second as a probe. A connection that is lost or does not deliver the probe is replaced.
  */
 export class Listener implements Part {
   readonly name = 'listener';
   readonly #options: ListenerOptions;
   readonly #stopped = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** When the latest delivered probe was sent. */
+  /** When the latest probe that was delivered was sent, in milliseconds of the monotonic clock. */
   #verifiedAt = Number.NEGATIVE_INFINITY;
   #probeDelivered: (() => void) | undefined;
-  /** The state that was logged last; undefined before the first connection. */
+  /** The state that was logged last: true if the listener was receiving; undefined before the first connection. */
   #loggedState: boolean | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
     options.metrics.gauge(
       'listener_hearing',
-      '1 while notifications of the database are received, otherwise 0',
+      '1 while the process receives notifications of the database on this channel, otherwise 0',
       ['channel'],
       (gauge) => gauge.set({ channel: options.channel }, this.isReceiving ? 1 : 0),
     );
   }
 
-  /** True if all notifications committed until two seconds ago have been delivered. */
+  /** True if all database notifications committed until two seconds ago have been delivered. */
   get isReceiving(): boolean {
     return performance.now() - this.#verifiedAt <= PROBE_TIMEOUT_MS;
   }
 
-  /** Starts to connect in the background. */
+  /** Starts to connect to the database in the background. */
   async start(): Promise<void> {
     this.#running = this.#run();
   }
@@ -91,10 +93,10 @@ export class Listener implements Part {
     }
   }
 
-  /** Listens on one connection until it is lost; then throws the reason. */
+  /** Listens on one database connection until it is lost; then throws the reason. */
   async #listen(onVerified: () => void): Promise<never> {
     const { channel } = this.#options;
-    // A channel of this connection only, so that no other process receives the probe.
+    // Each connection sends its probes on a channel of its own, so that no other process receives them.
     const probe = `probe_${randomBytes(8).toString('hex')}`;
     const client = this.#connection(probe);
     const lost = new AbortController();
@@ -102,9 +104,10 @@ export class Listener implements Part {
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort(new Error('the connection was closed')));
     signal.addEventListener('abort', () => {
-      // Late notifications of a lost connection must not be mixed with those of the next one.
+      // The handler is removed, so that late notifications of a lost connection are not mixed with those of the next
+      // one.
       client.removeAllListeners('notification');
-      // Not awaited: a lost connection may never be closed by its peer.
+      // The end is not awaited, because the other side of a lost connection may never close it.
       void client.end().catch(() => undefined);
     });
     try {
@@ -148,14 +151,16 @@ export class Listener implements Part {
   }
 
   /**
-   * Resolves when a probe was delivered. Notifications arrive in order, so all earlier ones have been delivered too.
+   * Sends a probe and resolves when it was delivered. Notifications arrive in order, so all earlier ones have been
+   * delivered too.
    */
   async #probe(client: Client, probe: string, signal: AbortSignal): Promise<void> {
     const sentAt = performance.now();
     const delivery = Promise.withResolvers<void>();
     this.#probeDelivered = delivery.resolve;
     const fail = () => delivery.reject(new Error('notifications no longer arrive'));
-    // If this process has stalled, the probe may already be waiting in the socket; setImmediate lets it be read first.
+    // If this process has stalled, the probe's notification may already be waiting in the socket; setImmediate lets it
+    // be read before the probe fails.
     const deadline = setTimeout(() => setImmediate(fail), PROBE_TIMEOUT_MS);
     signal.addEventListener('abort', fail, { once: true });
     try {
@@ -171,24 +176,27 @@ export class Listener implements Part {
     if (this.#loggedState === isReceiving) return;
     this.#loggedState = isReceiving;
     const { channel, log } = this.#options;
-    if (isReceiving) return log.info({ channel }, 'receiving notifications of the database');
-    // A warning without a stack trace: it is normal while the database starts or restarts.
-    log.warn({ channel, reason: reasonOf(error) }, 'waiting for the database to receive its notifications');
+    if (isReceiving) return log.info({ channel }, 'receiving database notifications');
+    // The warning has no stack trace, because a lost connection is normal while the database starts or restarts.
+    log.warn({ channel, reason: reasonOf(error) }, 'not receiving database notifications, connecting again');
   }
 }
 
-/** Rejects when the signal is aborted; never resolves. */
+/** Returns a promise that rejects when the signal is aborted and never resolves. */
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // The message of pg for a connection attempt that takes longer than connectionTimeoutMillis.
+  // This is pg's error message for a connection attempt that takes longer than connectionTimeoutMillis.
   return error.message === 'timeout expired' ? `no response within ${PROBE_TIMEOUT_MS / 1000} s` : error.message;
 }
 
-/** The other listening processes, read from pg_stat_activity: PostgreSQL notices immediately when one dies. */
+/**
+ * Watches the sessions of other listening processes in pg_stat_activity, where PostgreSQL removes a dead process
+ * immediately.
+ */
 class Peers {
   readonly #client: Client;
   readonly #name: string;
@@ -200,7 +208,10 @@ class Peers {
     this.#name = name;
   }
 
-  /** True if one disappeared since the last or the previous call: its last commit may have been in progress then. */
+  /**
+   * True if the session of another listener disappeared since the last call or the call before: its last commit may
+   * still have been in progress.
+   */
   async wereLost(): Promise<boolean> {
     const { rows } = await this.#client.query<{ peer: string }>(PEERS, [this.#name]);
     const now = new Set(rows.map(({ peer }) => peer));

@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { runner } from 'node-pg-migrate';
 import { Client, DatabaseError } from 'pg';
 
-/** The migrations of one service: `directory` has `0001_name.sql`, `0002_name.sql` …, `service` is also the schema. */
+/**
+ * The migrations of one service: `directory` contains `0001_name.sql`, `0002_name.sql` and so on; `service` is also the
+ * name of the database schema.
+ */
 export type Migrations = { service: string; directory: string };
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SERVICE_NAME = /^[a-z][a-z0-9_]*$/;
 const TABLE = 'schema_migrations';
-// The same arbitrary number for all migrators of a database.
+// The number of the advisory lock that all migrators of a database take; any constant number would do.
 const LOCK = 5_042_017_326;
 const UNDEFINED_TABLE = '42P01';
 
@@ -34,10 +37,11 @@ export async function migrateServices(
     connectionString: url,
     application_name: 'migrate',
     connectionTimeoutMillis: 10_000,
-    // The wait for the lock may be longer than the statement timeout of the role.
+    // Timeouts are off, because the wait for the migration lock may be longer than the role's statement timeout.
     options: '-c statement_timeout=0 -c lock_timeout=0',
   });
-  // A connection lost between two queries is reported by the next query.
+  // Without a listener a connection lost between two queries would terminate the process; the next query reports the
+  // loss.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -52,17 +56,20 @@ export async function migrateServices(
     }
     return applied;
   } finally {
-    // Closing the session also releases the lock and rolls back an unfinished transaction.
+    // Closing the session also releases the migration lock and rolls back an unfinished transaction.
     await client.end();
   }
 }
 
-/** The name of the newest migration in a directory, without `.sql`; undefined if there is none. */
+/** Returns the name of the newest migration in a directory, without `.sql`; undefined if there is none. */
 export async function newestMigration(directory: string): Promise<string | undefined> {
   return (await migrationNames(directory)).at(-1);
 }
 
-/** All names in a directory, in the order of their application. Throws for a name that would be ignored. */
+/**
+ * Returns the names of all migrations in a directory, in the order in which they are applied. Throws if the name of an
+ * SQL file is malformed or its number is used twice.
+ */
 async function migrationNames(directory: string): Promise<string[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
   const numbers = new Set<string>();
@@ -92,10 +99,13 @@ async function appliedNames(client: Client, service: string): Promise<Set<string
   }
 }
 
-/** Called with the lock held. The pending migrations are read again, because another migrator may have applied some. */
+/**
+ * Applies the pending migrations of a service while this process holds the migration lock. They are read again, because
+ * another migrator may have applied some before.
+ */
 async function applyPending(client: Client, migrations: Migrations): Promise<string[]> {
   const pending = await pendingMigrations(client, migrations);
-  // With an empty search path a statement without a schema name fails, instead of changing another schema.
+  // With an empty search path a migration without a schema name fails, instead of changing another schema.
   await client.query("SET search_path TO ''");
   for (const name of pending) await applyOne(client, migrations, name);
   return pending;
@@ -106,7 +116,7 @@ async function applyOne(client: Client, { service, directory }: Migrations, name
     await runner({
       dbClient: client,
       dir: directory,
-      // A regular expression for whole file names: ignores everything that is not SQL, such as a README.
+      // This regular expression for whole file names ignores everything except SQL files, such as a README.
       ignorePattern: '(?!.*\\.sql$).*',
       migrationsTable: TABLE,
       migrationsSchema: service,
@@ -125,7 +135,7 @@ async function applyOne(client: Client, { service, directory }: Migrations, name
   }
 }
 
-/** The line of a file that PostgreSQL's error points to, if any. */
+/** Returns the line of the migration file that PostgreSQL's error points to, if any. */
 async function errorLine(file: string, error: unknown): Promise<number | undefined> {
   if (!(error instanceof DatabaseError) || error.position === undefined) return undefined;
   const text = await readFile(file, 'utf8');

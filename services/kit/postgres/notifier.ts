@@ -5,14 +5,18 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Queryable } from './pool.ts';
 
 /**
- * At most twenty notifications per second: commits with notifications wait for a lock of the whole database cluster.
+ * Milliseconds between two notifications, at most twenty per second: commits with notifications wait for a lock of the
+ * whole database cluster.
  */
 const INTERVAL_MS = 50;
-/** While the database is unavailable. The maximum is short, so that names arrive within half a second of its return. */
+/**
+ * The delays between attempts while the database is unavailable. The maximum is short, so that waiting notifications
+ * are sent within half a second of the database's return.
+ */
 const BACKOFF = { minMs: 100, maxMs: 400, jitter: 0 };
-/** PostgreSQL rejects payloads from 8000 bytes. */
+/** The maximum size of a notification payload in bytes; PostgreSQL rejects payloads from 8000 bytes. */
 const MAX_BYTES = 7_999;
-/** The largest number of waiting names. Further ones are dropped, because listeners also poll. */
+/** The maximum number of names waiting to be sent. Further names are dropped, because listeners also poll. */
 const MAX_WAITING = 10_000;
 const SEPARATOR = ',';
 
@@ -22,7 +26,7 @@ export interface NotifierOptions {
   log: Logger;
 }
 
-/** Sends notifications after commits. Each notification has one or more names, such as guild IDs. */
+/** Sends database notifications after commits. Each notification has one or more names, such as guild IDs. */
 export class Notifier implements Part {
   readonly name = 'notifier';
   readonly #database: Queryable;
@@ -38,14 +42,17 @@ export class Notifier implements Part {
     this.#log = log;
   }
 
-  /** Sends a name, immediately if none was sent just before. It must not contain a comma. */
+  /**
+   * Sends a name in a database notification: immediately, or 50 ms after the previous one. The name must not contain a
+   * comma.
+   */
   notify(name: string): void {
     if (this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(name);
     this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
   }
 
-  /** Makes one attempt to send the waiting names. */
+  /** Makes a last attempt to send the names that are still waiting. */
   async drain(): Promise<void> {
     this.#stopping.abort();
     await this.#sending;
@@ -69,7 +76,7 @@ export class Notifier implements Part {
     }
   }
 
-  /** Removes as many waiting names as fit into one notification. */
+  /** Removes and returns as many waiting names as fit into one database notification. */
   #take(): string[] {
     const names: string[] = [];
     let bytes = 0;
@@ -83,7 +90,7 @@ export class Notifier implements Part {
   }
 }
 
-/** Parses the names in a notification of a Notifier. */
+/** Parses the names in the payload of a notification that a Notifier has sent. */
 export function readNames(payload: string): string[] {
   return payload.split(SEPARATOR).filter(Boolean);
 }

@@ -9,55 +9,65 @@ import { isRead, type Statement } from './statements.ts';
 
 export { longRunning, type Prepared, prepared } from './statements.ts';
 
-/** Less than READ_MS, so that no statement is sent for a caller that has already given up. */
+/**
+ * The maximum time in milliseconds to wait for a connection of the pool; less than READ_MS, so that no statement is
+ * sent for a caller that has already given up.
+ */
 const CONNECT_MS = 1_500;
 /**
- * The timeout of a read outside of a transaction, including the wait for a connection, and of a BEGIN. Both can be
- * given up safely, because they change nothing. With it clients of the API get a response within two seconds, even if
- * one service waits for a read of another; the deadline of a call between services must therefore be longer.
+ * The timeout in milliseconds of a BEGIN, and of a read outside of a transaction including the wait for a connection.
+ * Both can be abandoned safely, because they change nothing. With this timeout clients of the API get a response within
+ * two seconds, even if one service waits for a read of another; the deadline of a call between services must therefore
+ * be longer.
  */
 const READ_MS = 1_600;
 const STATEMENT_MS = 5_000;
-/** More than the server's own limit: it is only reached if the connection is lost without notice. */
+/**
+ * The maximum wait in milliseconds for the response to a statement. It is longer than PostgreSQL's own statement
+ * timeout, so it is only reached if the connection is lost without notice.
+ */
 const NO_RESPONSE_MS = STATEMENT_MS + 1_000;
 
 export type Row = Record<string, unknown>;
 
-/** Runs statements: a pool, or one transaction of it. */
+/** Runs SQL statements, either on any connection of a pool or in one transaction. */
 export interface Queryable {
-  /** Returns the rows of a statement. Throws UNAVAILABLE if the database cannot be reached or is too slow. */
+  /**
+   * Runs an SQL statement and returns its rows. Throws UNAVAILABLE if the database cannot be reached or is too slow.
+   */
   query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]>;
 }
 
 /**
  * A pool of connections to a service's database. While PostgreSQL does not respond, every call fails immediately with
- * UNAVAILABLE. Otherwise a read waits for up to two seconds, and a statement that may change data for up to five. A
- * statement that may have been executed in spite of an error is never retried here.
+ * UNAVAILABLE. Otherwise a read waits for up to two seconds, and a statement that may change data for up to five. The
+ * pool never retries a statement that may have been executed in spite of an error.
  */
 export interface Database extends Queryable {
-  /** Commits the work, or rolls it back if it throws. */
+  /** Runs `work` in a transaction, which is committed if `work` succeeds and rolled back if it throws. */
   transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
   url: string;
-  /** False with a transaction pooler, because each transaction may run in another session. */
+  /** True if statements may be prepared; false with a transaction pooler, which runs transactions in any session. */
   mayPrepare?: boolean;
   poolMax: number;
-  /** Shown in pg_stat_activity. */
+  /** The name of the service, shown in pg_stat_activity. */
   name: string;
   metrics: Metrics;
   log: Logger;
-  /** The breakers of the process; the pool creates its own if left out. */
+  /** The circuit breakers of the process; the pool creates its own if left out. */
   breakers?: Breakers;
 }
 
-/** Creates a pool; connections are opened when they are needed. */
+/** Creates a pool of database connections; each connection is opened when it is first needed. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { metrics, log } = options;
   let pool = createPool(options);
-  // Idle connections may be dead without notice after a hang: the first callers would wait for them until a timeout.
+  // After a hang the pool is replaced: idle connections may be dead without notice, and callers would wait for them
+  // until a timeout.
   const stoppedResponding = () => {
     const old = pool;
     pool = createPool(options);
@@ -115,33 +125,34 @@ function createPool(options: DatabaseOptions): Pool {
     types: { getTypeParser },
   });
   pool.on('error', (error) => options.log.warn({ error: error.message }, 'lost an idle database connection'));
-  // The loss of a connection in use fails its next statement; without a listener it would also terminate the process.
+  // If a connection is lost while in use, its next statement fails; without a listener the loss would also terminate
+  // the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
 /**
- * The rows of a read, or UNAVAILABLE after its timeout. The abandoned read keeps its connection until PostgreSQL
- * responds, so that callers cannot cause more slow reads at a time than the pool has connections.
+ * Waits for the rows of a read. Throws UNAVAILABLE after READ_MS. The abandoned read keeps its connection until
+ * PostgreSQL responds, so that callers cannot cause more concurrent slow reads than the pool has connections.
  */
 async function withReadTimeout<Rows>(rows: Promise<Rows>): Promise<Rows> {
   try {
     return await within(READ_MS, rows);
   } catch (error) {
     if (error instanceof DeadlineError) throw new ApiError('UNAVAILABLE', { cause: error });
-    // Adds the caller to the stack trace, which `within` would hide.
+    // The stack trace is captured again, because that of the original error does not show the caller.
     if (error instanceof Error) Error.captureStackTrace(error);
     throw error;
   }
 }
 
-/** True if a write violated a unique constraint, or the named one. */
+/** True if a write violated a unique constraint: the named one, or any if no name is passed. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   if (!(error instanceof DatabaseError) || error.code !== '23505') return false;
   return constraint === undefined || error.constraint === constraint;
 }
 
-/** Runs work on a connection of the pool. */
+/** Runs `work` on a connection of the pool and releases the connection afterwards. */
 type Use = <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
 
 interface ConnectionOptions {
@@ -150,12 +161,14 @@ interface ConnectionOptions {
   health: DatabaseHealth;
 }
 
-/** One connection while it is checked out of the pool. */
+/** One database connection while a caller has it checked out of the pool. */
 class Connection implements Queryable {
   readonly #client: ClientBase;
   readonly #mayPrepare: boolean;
   readonly #health: DatabaseHealth;
-  /** True if the state of the connection is unknown: it is then closed, which also rolls back its transaction. */
+  /**
+   * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
+   */
   isBroken = false;
 
   constructor({ client, mayPrepare, health }: ConnectionOptions) {
@@ -168,9 +181,9 @@ class Connection implements Queryable {
     return (await this.run(statement, values)).rows as Result[];
   }
 
-  /** Runs a statement. Without a response after this many milliseconds the connection is given up. */
+  /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
   async run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
-    // A broken connection must not be used again, for example to commit a transaction in which a statement failed.
+    // A broken database connection must not be used again, for example to commit a transaction with a failed statement.
     if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
     const text = typeof statement === 'string' ? statement : statement.text;
     const name = typeof statement === 'object' && 'name' in statement && this.#mayPrepare ? statement.name : undefined;
@@ -180,7 +193,7 @@ class Connection implements Queryable {
       return result;
     } catch (error) {
       if (error instanceof DatabaseError) this.#health.responded();
-      // The stack trace of the caller, instead of the one where the response was parsed.
+      // The stack trace is captured again, to show the caller instead of the place where the response was parsed.
       if (error instanceof Error) Error.captureStackTrace(error);
       if (isRejectedStatement(error)) throw error;
       this.isBroken ||= !isRetryable(error);
@@ -189,7 +202,8 @@ class Connection implements Queryable {
   }
 
   /**
-   * Uses a callback and our own timeout, because pg's promises and query_timeout keep the rows in memory (deploy/decisions/0009-query-callbacks.md).
+   * Sends a statement to PostgreSQL with a callback and our own timeout, because pg's promises and query_timeout keep
+   * the rows in memory (deploy/decisions/0009-query-callbacks.md).
    */
   #send(config: QueryConfig, milliseconds: number): Promise<QueryResult> {
     const response = new Promise<QueryResult>((resolve, reject) => {
@@ -211,34 +225,38 @@ async function transaction<Result>(
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
     return result;
   } catch (error) {
-    // A failed rollback marks the connection as broken; the first error is the one to report.
+    // A failed rollback marks the database connection as broken. The first error is thrown, because it is the cause.
     if (!connection.isBroken) await connection.run('ROLLBACK').catch(() => undefined);
     throw error;
   }
 }
 
-/** True if the statement or a value is invalid. Any other error means that the database is unavailable. */
+/**
+ * True if PostgreSQL rejected the statement or one of its values. Any other error means that the database is
+ * unavailable.
+ */
 function isRejectedStatement(error: unknown): boolean {
   if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error) && !isStatementLost(error);
   return error instanceof TypeError || error instanceof RangeError;
 }
 
 /**
- * Connection exceptions, insufficient resources, operator intervention (including statement timeouts), system errors,
- * and a server that has become read-only or has ended the session.
+ * True if an error of PostgreSQL means an outage: connection exceptions, insufficient resources, operator intervention
+ * (including statement timeouts), system errors, a read-only server or an ended session.
  */
 function isOutage({ code = '', severity }: DatabaseError): boolean {
   return severity === 'FATAL' || code === READ_ONLY || ['08', '53', '57', '58'].includes(code.slice(0, 2));
 }
 
-/** Deadlocks, serialization failures and lock timeouts: the statement failed, but the connection can be used again. */
+/** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
 function isRetryable(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
 }
 
-/** The prepared statement is missing or its columns have changed: a new connection has to prepare it again. */
+/** True if a prepared statement is missing or its columns have changed: a new connection has to prepare it again. */
 function isStatementLost({ code, routine }: DatabaseError): boolean {
-  // Identified by the reporting routine of PostgreSQL, because the message depends on the server's language.
+  // The error is identified by the routine of PostgreSQL that reported it, because the message depends on the server's
+  // language.
   const hasChanged = code === NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
   return code === UNKNOWN_STATEMENT || code === DUPLICATE_STATEMENT || hasChanged;
 }
@@ -251,7 +269,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const INT8 = 20;
 const INT8_ARRAY = 1016;
 
-/** Parses 64-bit integers, also in arrays, as numbers. IDs above 2^53 are stored as text. */
+/**
+ * Returns the parser for a PostgreSQL type. 64-bit integers are parsed as numbers, also in arrays; IDs above 2^53 are
+ * stored as text.
+ */
 const getTypeParser = ((oid: number, format?: 'text' | 'binary') => {
   const usual = types.getTypeParser(oid, format);
   if (format === 'binary') return usual;

@@ -3,20 +3,23 @@ import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
-/** The rows per statement, few enough to hold locks only briefly. Replicas skip the rows that another is deleting. */
+/** The maximum number of rows that one statement deletes, few enough to hold locks only briefly. */
 const BATCH = 1_000;
 const SWEEP_EVERY_MS = 60_000;
-/** The batches per sweep of a table that is walked along its key; the next sweep continues from there. */
+/**
+ * The maximum number of batches that one sweep reads of a table without an index on the time; the next sweep continues
+ * there.
+ */
 const MAX_WALKED_BATCHES = 50;
 
-/** How long the rows of a table are kept after the time in `column`. */
+/** Defines how long the rows of a table are kept after the time in `column`. */
 export interface RetentionRule {
   table: string;
   column: string;
   seconds: number;
   /**
-   * The columns of the primary key, all of type text, if `column` changes too often for an index. The table is then
-   * walked along its key, at most 50,000 rows per minute.
+   * The columns of the primary key, all of type text, if `column` changes too often for an index. Sweeps then read the
+   * table in the order of this key, at most 50,000 rows per minute.
    */
   walk?: readonly string[];
 }
@@ -28,10 +31,10 @@ export interface RetentionOptions {
   log: Logger;
 }
 
-/** The last key that a walk has processed; initially less than every key. */
+/** The primary key of the last row that a sweep has read; initially smaller than every key. */
 type Position = readonly string[];
 
-/** Deletes expired rows once a minute, in batches. */
+/** Deletes the expired rows of a service's tables once a minute, in batches. */
 export class Retention implements Part {
   readonly name = 'retention';
   readonly #database: Queryable;
@@ -41,7 +44,7 @@ export class Retention implements Part {
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
-  /** The positions of walks, by table. */
+  /** The position of the sweep in each table that is read in the order of its primary key, by table name. */
   readonly #positions = new Map<string, Position>();
 
   constructor({ database, rules, clock, log }: RetentionOptions) {
@@ -65,7 +68,7 @@ export class Retention implements Part {
     await this.#sweeping;
   }
 
-  /** Deletes all rows that are expired now. Errors are logged, and the next sweep tries again. */
+  /** Deletes all rows that are expired now. Errors are logged, and the next sweep a minute later tries again. */
   async sweep(): Promise<void> {
     for (const rule of this.#rules) {
       try {
@@ -100,7 +103,7 @@ export class Retention implements Part {
     }
   }
 
-  /** The last key of the next batch; undefined after the last batch. */
+  /** Returns the primary key of the last row in the next batch; undefined after the last batch. */
   async #endOfBatch(table: string, key: readonly string[], from: Position): Promise<Position | undefined> {
     const [end] = await this.#database.query<Record<string, string>>(
       longRunning(`SELECT * FROM (
@@ -112,7 +115,9 @@ export class Retention implements Part {
     return end && key.map((column) => String(end[column]));
   }
 
-  /** Skips rows that are being written, so these are kept. */
+  /**
+   * Deletes the expired rows between two primary keys. Rows locked by another transaction are skipped and kept for now.
+   */
   async #deleteBetween(
     { table, column, seconds }: RetentionRule,
     key: readonly string[],
@@ -130,5 +135,5 @@ export class Retention implements Part {
   }
 }
 
-/** The placeholders `$1, $2, …` for the columns of a key. */
+/** Returns the SQL placeholders `$1, $2, …` for the columns of a primary key. */
 const numbered = (key: readonly string[], first: number) => key.map((_, index) => `$${first + index}`).join(', ');

@@ -8,17 +8,20 @@ import { newestMigration } from './migrate.ts';
 import type { Queryable } from './pool.ts';
 
 const RETRY_MS = 500;
-/** SQL states of an unknown schema and an unknown table. */
+/** The SQL states of the errors for an unknown schema and an unknown table. */
 const NO_SCHEMA = ['3F000', '42P01'];
 
 export interface SchemaWaitOptions {
   log: Logger;
-  /** Gets the gauge `schema_current`, which an alert watches. */
+  /** Receives the gauge `schema_current`, which an alert watches. */
   metrics: Metrics;
   signal: AbortSignal;
 }
 
-/** Resolves when the schema has the newest migration that this version needs; it may have newer ones. */
+/**
+ * Waits until the database schema has the newest migration that this version of the service needs; the schema may have
+ * newer migrations.
+ */
 export async function waitForSchema(
   database: Queryable,
   service: string,

@@ -8,30 +8,39 @@ import { parseRedisUrl, type RedisTarget } from './url.ts';
 export type RedisClient = Redis | Cluster;
 
 export interface RedisConnectionOptions {
-  /** Shown in CLIENT LIST. */
+  /** The name of the service, shown in Redis's CLIENT LIST. */
   name: string;
   log: Logger;
-  /** The timeout of a command in milliseconds; null if the caller has its own timeout, which costs less per command. */
+  /**
+   * The timeout of a Redis command in milliseconds, 1 s if left out; null if the caller has its own timeout, which
+   * costs less per command.
+   */
   commandTimeoutMs?: number | null | undefined;
-  /** The PEM file of a private CA for TLS. */
+  /** The PEM file of a private CA for TLS connections to Redis; Node's CAs if left out. */
   caFile?: string | undefined;
 }
 
 const COMMAND_MS = 1_000;
 const CONNECT_MS = 2_000;
-/** A connection without a response for this long is replaced, because its peer may be lost without notice. */
+/**
+ * A Redis connection without a response for this many milliseconds is replaced, because its other side may be lost
+ * without notice.
+ */
 const NO_RESPONSE_MS = 2_000;
-/** Between attempts to connect. */
+/** The delays between attempts to connect to Redis, in milliseconds. */
 const BACKOFF = { minMs: 50, maxMs: 1_000 };
-/** Between rounds of queries to all sentinels. It is constant, because it is part of the logged error message. */
+/**
+ * Milliseconds between rounds of queries to all sentinels. The value is constant, because it is part of the logged
+ * error message.
+ */
 const SENTINEL_WAIT_MS = 500;
-/** How often the slot map of a cluster is refreshed. */
+/** How often, in milliseconds, the slot map of a Redis cluster is refreshed. */
 const CLUSTER_MAP_MS = 10_000;
 const SLOT_MOVE_WAIT_MS = 5;
 
 /**
- * A connection to Redis that reconnects by itself. A command is rejected immediately without a connection, and after
- * its timeout otherwise. Commands are never queued and never sent twice, so that callers can continue without Redis.
+ * A connection to Redis that reconnects by itself. Without a connection a command is rejected immediately, otherwise
+ * after its timeout. Commands are never queued and never sent twice, so that callers can continue without Redis.
  * `start` does not wait for Redis.
  */
 export class RedisConnection implements Part {
@@ -42,14 +51,15 @@ export class RedisConnection implements Part {
 
   constructor(client: RedisClient) {
     this.client = client;
-    // After some failures to find a primary through sentinels ioredis gives up permanently.
+    // ioredis gives up permanently if it repeatedly fails to find a primary through sentinels; then the connection is
+    // started again.
     client.on('end', () => {
       if (!this.#stopped) this.#retry = setTimeout(() => void this.start(), BACKOFF.maxMs).unref();
     });
   }
 
   async start(): Promise<void> {
-    // The error is logged by the listener, and ioredis retries.
+    // The error listener logs the error, and ioredis retries.
     this.client.connect().catch(() => undefined);
   }
 
@@ -60,7 +70,7 @@ export class RedisConnection implements Part {
   }
 }
 
-/** Creates a connection, which `start` opens. The syntax of the URL is that of `parseRedisUrl`. */
+/** Creates a connection to Redis, which `start` opens. The syntax of `url` is that of `parseRedisUrl`. */
 export function connectRedis(url: string, options: RedisConnectionOptions): RedisConnection {
   const target = parseRedisUrl(url);
   const client = createClient(target, options);
@@ -68,7 +78,10 @@ export function connectRedis(url: string, options: RedisConnectionOptions): Redi
   return new RedisConnection(client);
 }
 
-/** The TLS options for `rediss`. A configured CA replaces Node's. Throws if its file cannot be read. */
+/**
+ * Returns the TLS options for a `rediss` URL. A configured CA replaces Node's CAs. Throws if the CA file cannot be
+ * read.
+ */
 function tlsOptions({ caFile }: RedisConnectionOptions) {
   return caFile === undefined ? {} : { ca: readFileSync(caFile) };
 }
@@ -94,7 +107,7 @@ function nodeOptions(target: RedisTarget, options: RedisConnectionOptions): Redi
     connectTimeout: CONNECT_MS,
     socketTimeout: NO_RESPONSE_MS,
     retryStrategy: reconnectDelay,
-    // A demoted primary still accepts connections.
+    // A primary that was demoted to a replica still accepts connections, but responds to writes with READONLY.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
 }
@@ -119,26 +132,26 @@ function clusterOptions(target: RedisTarget, options: RedisConnectionOptions): C
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshInterval: CLUSTER_MAP_MS,
-    // Callers decide what to do without a response; they do not wait for a second attempt.
+    // Commands are not retried after a failover, because callers decide themselves what to do without a response.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    // Except while a slot is moved key by key: shortly afterwards its keys are on one node again.
+    // Commands are retried while a slot is moved key by key: shortly afterwards all its keys are on one node again.
     retryDelayOnTryAgain: SLOT_MOVE_WAIT_MS,
     maxRedirections: 10,
-    // Certificates are issued for host names, so TLS connections must not use IP addresses.
+    // Certificates are issued for host names, so host names are not resolved to IP addresses for TLS connections.
     ...(target.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
   };
 }
 
 const reconnectDelay = (attempts: number) => backoffMs(attempts, BACKOFF);
 
-/** Logs when the connection is ready, and each new reason why it is not. */
+/** Logs when the Redis connection is ready, and each new reason why it is not. */
 function reportConnection(client: RedisClient, target: RedisTarget, log: Logger): void {
   const hosts = target.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
   const secrets = [target.password, target.sentinelPassword].filter((secret) => secret !== undefined);
   let reported: string | undefined;
   const report = (error: Error) => {
-    // Only the message is logged: an error of ioredis also has the command, which may contain the password.
+    // Only the error's message is logged: an error of ioredis also holds the command, which may contain the password.
     const reason = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), error.message);
     if (reason === reported) return;
     reported = reason;

@@ -1,4 +1,4 @@
-/** The parsed URL of Redis. */
+/** The parts of a parsed Redis URL. */
 export interface RedisTarget {
   kind: 'standalone' | 'sentinel' | 'cluster';
   tls: boolean;
@@ -6,9 +6,9 @@ export interface RedisTarget {
   username: string | undefined;
   password: string | undefined;
   database: number;
-  /** For sentinel only: the name of the group of the primary. */
+  /** The name under which sentinels know the primary; only with sentinels. */
   master: string | undefined;
-  /** For sentinel only: the credentials of the sentinels themselves. */
+  /** The credentials for the sentinels themselves; only with sentinels. */
   sentinelUsername: string | undefined;
   sentinelPassword: string | undefined;
 }
@@ -47,7 +47,9 @@ export function parseRedisUrl(url: string): RedisTarget {
   };
 }
 
-/** The error in a URL, in a message that contains no part of it; undefined if the URL is valid. */
+/**
+ * Returns the error message for an invalid Redis URL, which contains no part of the URL; undefined if the URL is valid.
+ */
 export function redisUrlFault(url: string): string | undefined {
   try {
     parseRedisUrl(url);
@@ -88,7 +90,7 @@ function requireMaster(path: string | undefined): string {
   return path;
 }
 
-/** Undefined if the text is empty or missing. */
+/** Decodes a percent-encoded part of a URL; undefined if the part is empty or missing. Throws if it is malformed. */
 function decode(text: string | undefined): string | undefined {
   if (!text) return undefined;
   try {

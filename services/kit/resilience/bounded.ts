@@ -1,10 +1,10 @@
-/** In a large map one per cent of the entries is evicted at a time. */
+/** The divisor for the number of extra entries that an eviction removes: one hundredth, or one per cent, of the map. */
 const SHARE = 100;
 
 /**
- * Evicts the entries that were added first when there are more than `max`. In large maps it evicts one per cent of them
- * at a time: the time to find the first entry grows with the number of entries deleted before it, so evicting them one
- * by one would be slow.
+ * Evicts the entries that were added to a map first when it has more than `max` entries. In large maps it evicts one
+ * per cent of the entries at a time: the time to find the first entry grows with the number of entries deleted before
+ * it, so evicting them one by one would be slow.
  */
 export function evictOldest(entries: Map<unknown, unknown>, max: number): void {
   if (entries.size <= max) return;

@@ -2,29 +2,41 @@ import CircuitBreaker from 'opossum';
 import { ApiError } from '../errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
-/** A breaker opens if at least `minCalls` ended within `windowMs` and more than `failedPercent` of them failed. */
+/**
+ * The limits of a circuit breaker: it opens if at least `minCalls` ended within `windowMs` and more than
+ * `failedPercent` of them failed.
+ */
 export interface BreakerOptions {
   windowMs: number;
   minCalls: number;
   failedPercent: number;
-  /** How long an open breaker rejects calls before the dependency is tried again. */
+  /** How long, in milliseconds, an open circuit breaker rejects calls before it tries the dependency again. */
   openMs: number;
 }
 
 const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent: 50, openMs: 2_000 };
 
-/** A probe is delayed at random by up to this share of the open time, so that replicas do not probe together. */
+/**
+ * The share of the open time by which a circuit breaker's probe is delayed at random, at most, so that replicas do not
+ * probe together.
+ */
 const PROBE_JITTER = 0.5;
 
-/** Thrown by an action that was given up before it had a result: it says nothing about the dependency. */
+/**
+ * Thrown by a call that was abandoned before it had a result: the circuit breaker learns nothing about the dependency
+ * from it.
+ */
 export class InconclusiveError extends Error {}
 
-/** Any error of a probe keeps the breaker open, even one that would not count as a failure of a call. */
+/**
+ * Wraps the error of a probe. A failed probe keeps the circuit breaker open, even if a call with the same error would
+ * not count as failed.
+ */
 class ProbeFailure extends Error {}
 
 type Action = () => Promise<unknown>;
 
-/** Creates the circuit breakers of a process, one per dependency, and reports their states as a metric. */
+/** Creates the circuit breakers of a process, one per dependency, and reports in a metric which of them are open. */
 export class Breakers {
   readonly #all = new Map<string, Breaker>();
 
@@ -40,8 +52,9 @@ export class Breakers {
   }
 
   /**
-   * `isFailure` returns true for errors that show that the dependency is down, and false for its ordinary rejections,
-   * which count as successes. An InconclusiveError error neither opens nor closes the breaker.
+   * Creates the circuit breaker of a dependency. `isFailure` returns true for errors which show that the dependency is
+   * down, and false for its ordinary rejections, which count as successes. An InconclusiveError neither opens nor
+   * closes the breaker.
    */
   create(dependency: string, isFailure: (error: unknown) => boolean, options?: Partial<BreakerOptions>): Breaker {
     const breaker = new Breaker({ dependency, isFailure, ...options });
@@ -60,9 +73,9 @@ type SingleBreakerOptions = Partial<BreakerOptions> & {
 };
 
 /**
- * Rejects calls immediately while a dependency keeps failing, so that no caller waits for a timeout. With a probe, a
- * background call finds out when the dependency is back. Without a probe (for example for a third-party API), the first
- * call after the open time is the trial.
+ * A circuit breaker: it rejects calls immediately while a dependency keeps failing, so that no caller waits for a
+ * timeout. With a probe, a background call finds out when the dependency responds again. Without a probe (for example
+ * for a third-party API), the first call after the open time is the trial call.
  */
 export class Breaker {
   readonly #circuit: CircuitBreaker<[Action]>;
@@ -74,13 +87,14 @@ export class Breaker {
     const { windowMs, minCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
     this.#dependency = dependency;
     this.#circuit = new CircuitBreaker((action: Action) => action(), {
-      // Every action has its own deadline.
+      // The circuit breaker has no timeout, because every call has its own deadline.
       timeout: false,
       resetTimeout: openMs,
       rollingCountTimeout: windowMs,
       volumeThreshold: minCalls,
       errorThresholdPercentage: failedPercent,
-      // Nothing reads snapshots and percentiles, and each of them sorts the durations of all calls in the window.
+      // Snapshots and percentiles are off, because nothing reads them, and each sorts the durations of all calls in the
+      // window.
       enableSnapshots: false,
       rollingPercentilesEnabled: false,
       errorFilter: (error) => {
@@ -91,9 +105,9 @@ export class Breaker {
   }
 
   /**
-   * Makes `probe` the only call that is tried while the breaker is open: in the background, with jitter, repeatedly
-   * until it succeeds. The probe must have its own deadline and succeed only if the dependency responds. Call this
-   * once.
+   * Makes `probe` the only call that is tried while the circuit breaker is open: in the background, with jitter,
+   * repeatedly until it succeeds. The probe must have its own deadline and succeed only if the dependency responds. Set
+   * a probe only once.
    */
   probeWith(probe: () => Promise<unknown>): void {
     this.#hasProbe = true;
@@ -105,33 +119,36 @@ export class Breaker {
     this.#circuit.on('halfOpen', (openMs) => {
       const jitterMs = Math.random() * PROBE_JITTER * openMs;
       this.#nextProbe = setTimeout(() => {
-        // After a failure the circuit opens again and emits halfOpen after the open time.
+        // After a failed probe the circuit opens again, and emits halfOpen again after the open time.
         this.#circuit.fire(action).catch(() => undefined);
       }, jitterMs).unref();
     });
   }
 
-  /** Calls `changed` each time the breaker opens or closes. */
+  /** Calls `changed` each time the circuit breaker opens or closes. */
   onChange(changed: (isOpen: boolean) => void): void {
     this.#circuit.on('close', () => changed(false));
     this.#circuit.on('open', () => changed(true));
   }
 
-  /** True while calls are rejected, including while a trial call is in flight. */
+  /** True while the circuit breaker rejects calls, including while a trial call is in flight. */
   get isOpen(): boolean {
     return !this.#circuit.closed;
   }
 
-  /** Throws UNAVAILABLE while the breaker is open; for calls whose results must not be counted. */
+  /** Throws UNAVAILABLE while the circuit breaker is open; used for calls whose results must not be counted. */
   requireClosed(): void {
     if (this.isOpen) throw this.#unavailable();
   }
 
-  /** Runs the action and returns its result. While the breaker is open it throws UNAVAILABLE without running it. */
+  /**
+   * Runs a call to the dependency and returns its result. Throws UNAVAILABLE without running it while the circuit
+   * breaker is open.
+   */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
     if (this.#hasProbe) this.requireClosed();
     if (this.isOpen) return this.#fire(action);
-    // Run outside of the circuit first: if the circuit opens meanwhile, the result of this call must not be taken for
+    // The call starts outside of the circuit: if the circuit opens meanwhile, the result of this call must not count as
     // the result of the trial call.
     const call = (async () => action())();
     await Promise.allSettled([call]);

@@ -5,17 +5,17 @@ import { SingleFlight } from './single-flight.ts';
 
 export interface LoadingCacheOptions<Value> {
   ttlMs: number;
-  /** The maximum number of entries; the least recently used entry is evicted first. */
+  /** The maximum number of cache entries; the least recently used entry is evicted first. */
   max: number;
   clock: Clock;
   load: (key: string) => Promise<Value>;
-  /** Returns true if the value may be cached; every value if left out. */
+  /** Returns true if a loaded value may be cached; every value is cached if left out. */
   isCacheable?: (value: Value) => boolean;
 }
 
 /**
- * Caches loaded values. Concurrent loads of one key are shared by callers of the same purpose only, so that a request
- * never waits for a job's call, which has a lower priority. Errors are not cached.
+ * Caches loaded values for `ttlMs`. Concurrent loads of one key are shared, but only among callers with the same
+ * purpose, so that a request never waits for a job's call, which has a lower priority. Errors are not cached.
  */
 export class LoadingCache<Value> {
   readonly #options: LoadingCacheOptions<Value>;
@@ -32,7 +32,7 @@ export class LoadingCache<Value> {
     return entry && entry.expiresAt > this.#options.clock.now() ? entry.value : this.reload(key);
   }
 
-  /** Loads the value again even if it is cached. */
+  /** Loads the value of a key again, even if it is cached. */
   reload(key: string): Promise<Value> {
     return this.#loads.run(`${currentPurpose()} ${key}`, () => this.#load(key));
   }

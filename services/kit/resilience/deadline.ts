@@ -6,7 +6,9 @@ export class DeadlineError extends Error {
   }
 }
 
-/** The result of a promise; rejects with a DeadlineError after this many milliseconds and ignores a later result. */
+/**
+ * Waits for a promise and returns its result. Throws a DeadlineError after `milliseconds` and ignores a later result.
+ */
 export function within<Result>(milliseconds: number, pending: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -2,7 +2,8 @@ import pLimit from 'p-limit';
 
 /**
  * Runs `work` for every item, at most `max` at a time, and returns the results in the order of the items. After the
- * signal is aborted no further item is started; its result is undefined. Rejects with the first error.
+ * signal is aborted no further item is started; the results of items that were not started are undefined. Rejects with
+ * the first error.
  */
 export function inParallel<Item, Result>(
   items: readonly Item[],

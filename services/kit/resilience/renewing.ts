@@ -1,4 +1,7 @@
-/** Runs `work` and calls `renew` every `everyMs` until it settles, one call at a time. A failed renewal is ignored. */
+/**
+ * Runs `work`, and calls `renew` every `everyMs` until `work` settles. Renewals do not overlap; failed ones are
+ * ignored.
+ */
 export async function whileRenewing<Result>(
   everyMs: number,
   renew: () => Promise<unknown>,
@@ -16,7 +19,7 @@ export async function whileRenewing<Result>(
     return await work();
   } finally {
     clearInterval(timer);
-    // A renewal that is still in flight could otherwise undo what the caller does next.
+    // A renewal still in flight is awaited: it could otherwise undo changes that the caller makes next.
     await renewal;
   }
 }

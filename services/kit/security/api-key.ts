@@ -11,9 +11,9 @@ const SHAPE = /^(service_([1-9][0-9]{16,19})_)([0-9A-Za-z]{32})([0-9A-Za-z]{6})$
 /** The parts of an API key that can be read without a lookup (contract, section 3). */
 export class ApiKey {
   readonly guildId: string;
-  /** The part that may be shown to people. */
+  /** The part of the API key that may be shown to people: everything up to the sixth random character. */
   readonly prefix: string;
-  /** `hash` as a string with one character per byte, for use as a map key. */
+  /** The SHA-256 hash of the API key as a string with one character per byte, for use as a map key. */
   readonly hashText: string;
 
   constructor({ text, guildId, prefix }: { text: string; guildId: string; prefix: string }) {
@@ -22,19 +22,19 @@ export class ApiKey {
     this.hashText = hash('sha256', text, 'latin1');
   }
 
-  /** SHA-256 of the whole key. Only this hash is stored, never the key. */
+  /** The SHA-256 hash of the whole API key. Only this hash is stored, never the key. */
   get hash(): Buffer {
     return Buffer.from(this.hashText, 'latin1');
   }
 }
 
-/** Creates a key: `service_<guild_id>_<random>`, where `<random>` ends with a checksum of everything before it. */
+/** Creates an API key: `service_<guild_id>_<random>`, where `<random>` ends with a checksum of everything before it. */
 export function makeApiKey(guildId: string, random: RandomBytes): string {
   const body = `service_${guildId}_${randomText(SECRET_LENGTH, random)}`;
   return body + checksum(body);
 }
 
-/** Parses a key. Returns undefined if it is malformed or its checksum is wrong, which saves a lookup. */
+/** Parses an API key. Returns undefined if the key is malformed or its checksum is wrong, which saves a lookup. */
 export function readApiKey(text: string): ApiKey | undefined {
   const [, head, guildId, secret, check] = SHAPE.exec(text) ?? [];
   if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
@@ -42,14 +42,14 @@ export function readApiKey(text: string): ApiKey | undefined {
 }
 
 /**
- * True if a text contains an API key, or only the random part of a key of this guild, which its checksum identifies.
- * Such a text must not be stored unencrypted.
+ * True if a text contains an API key, or only the random part of an API key of this guild, which the checksum
+ * identifies. Such a text must not be stored unencrypted.
  */
 export function holdsApiKey(text: string, guildId: string): boolean {
   return hasKeyShape(text) || [...text.matchAll(RANDOM_PARTS)].some(([, part = '']) => isRandomPart(part, guildId));
 }
 
-/** Matches at every position that is followed by 38 letters and digits; matches overlap. */
+/** Matches each run of 38 letters and digits, the length of an API key's random part; the matches overlap. */
 const RANDOM_PARTS = /(?=([0-9A-Za-z]{38}))/g;
 
 const isRandomPart = (part: string, guildId: string) => readApiKey(`service_${guildId}_${part}`) !== undefined;

@@ -1,9 +1,12 @@
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Returns `size` random bytes; a parameter, so that tests can choose them. */
+/** Returns `size` random bytes. Functions receive it as a parameter, so that tests can choose the bytes. */
 export type RandomBytes = (size: number) => Buffer;
 
-/** A random text of `length` characters, each equally likely: bytes that would favour some characters are discarded. */
+/**
+ * Returns a random text of `length` characters, all equally likely: random bytes that would favour some characters are
+ * discarded.
+ */
 export function randomText(length: number, random: RandomBytes, alphabet = ALPHABET): string {
   const fair = 256 - (256 % alphabet.length);
   let text = '';
@@ -15,7 +18,7 @@ export function randomText(length: number, random: RandomBytes, alphabet = ALPHA
   return text;
 }
 
-/** Formats a whole number in base 62, padded to `length` characters. */
+/** Formats a whole number in base 62, padded with zeros to `length` characters. */
 export function base62(value: number, length: number): string {
   let text = '';
   for (let rest = value; text.length < length; rest = Math.floor(rest / ALPHABET.length)) {

@@ -28,7 +28,7 @@ export interface InternalTlsConfig {
 
 const VARIABLES = ['INTERNAL_TLS_CERT_FILE', 'INTERNAL_TLS_KEY_FILE', 'INTERNAL_TLS_CA_FILE'] as const;
 
-/** The contents of the three files, PEM. */
+/** The contents of the three PEM files: the certificate of this process, its private key and the CA bundle. */
 interface Identity {
   cert: Buffer;
   key: Buffer;
@@ -42,16 +42,16 @@ type IdentityListener = Parameters<Provider['addIdentityCertificateListener']>[0
 
 export interface InternalTlsOptions {
   metrics: Metrics;
-  /** Undefined in a program that ends before its files change. */
+  /** Logs changes of the certificate files; undefined in a program that ends before the files change. */
   log: Logger | undefined;
-  /** How often the files are checked for changes. */
+  /** How often, in milliseconds, the certificate files are checked for changes; 10 s if left out. */
   checkIntervalMs?: number;
 }
 
 /**
- * Mutual TLS between our processes, configured by files: both sides present a certificate of the same CA. Changed files
- * are read again and apply to new connections. While the new files do not match each other, the previous ones stay in
- * use.
+ * Mutual TLS between our processes, configured by files: both sides present a certificate of the same CA. When the
+ * files change, they are read again and apply to new connections. While the new files do not match each other, the
+ * previous certificates stay in use.
  */
 export class InternalTls implements Part {
   readonly name = 'internal tls';
@@ -64,7 +64,10 @@ export class InternalTls implements Part {
   #timer: NodeJS.Timeout | undefined;
   #isFailureLogged = false;
 
-  /** Undefined if no file is configured. Throws a ConfigError if some are missing or unusable. */
+  /**
+   * Reads the certificate files; returns undefined if none is configured. Throws a ConfigError if some are missing or
+   * unusable.
+   */
   static from(config: InternalTlsConfig, options: InternalTlsOptions): InternalTls | undefined {
     const missing = VARIABLES.filter((name) => !config[name]);
     if (missing.length === VARIABLES.length) return undefined;
@@ -84,7 +87,7 @@ export class InternalTls implements Part {
     }
     this.#provider = this.#createProvider();
     const help =
-      'When the certificate of this process expires, and when the first certificate of its CA bundle does (Unix seconds)';
+      'Unix time in seconds when a certificate expires: of this process (own), and the first one of its CA bundle (ca)';
     metrics.gauge('tls_certificate_expiry_timestamp_seconds', help, ['certificate'], (gauge) => {
       gauge.set({ certificate: 'own' }, endOf([this.#identity.cert]));
       gauge.set({ certificate: 'ca' }, endOf(certificatesIn(this.#identity.ca)));
@@ -100,7 +103,7 @@ export class InternalTls implements Part {
     this.#listeners.clear();
   }
 
-  /** Reads the files again, and uses them if they have changed and match each other. */
+  /** Reads the certificate files again, and uses them if they have changed and match each other. */
   reload(): void {
     try {
       const identity = readIdentity(this.#files);
@@ -116,17 +119,19 @@ export class InternalTls implements Part {
     }
   }
 
-  /** The options to create an HTTPS server with; pass the server to `follow` afterwards. */
+  /** The TLS options to create an HTTPS server with; pass the server to `follow` afterwards. */
   get serverOptions(): TlsOptions {
     return { ...this.#identity, requestCert: true, rejectUnauthorized: true, minVersion: MIN_VERSION };
   }
 
-  /** Makes a server present each new certificate. */
+  /** Makes an HTTPS server present each new certificate after the certificate files change. */
   follow(server: TlsServer): void {
     this.#listeners.add((identity) => server.setSecureContext({ ...identity, minVersion: MIN_VERSION }));
   }
 
-  /** Connects to a host and presents the newest certificate; writes are buffered until the connection is open. */
+  /**
+   * Opens a TLS connection to a host with the newest certificate of this process; writes are buffered until it is open.
+   */
   connect(options: ConnectionOptions & { host: string; port: number }): TLSSocket {
     return connect({
       ...options,
@@ -140,18 +145,24 @@ export class InternalTls implements Part {
     return experimental.createCertificateProviderServerCredentials(this.#provider, this.#provider, true);
   }
 
-  /** The options of a gRPC channel to `host:port`. The server's certificate must be issued for that host. */
+  /**
+   * Returns the credentials and options of a gRPC channel to `host:port`. The server's certificate must be issued for
+   * that host.
+   */
   channelTo(address: string): { credentials: ChannelCredentials; options: ChannelOptions } {
     const [, host = ''] = /^\[?([^/[\]]*)\]?:\d+$/.exec(address) ?? [];
     const create = experimental.createCertificateProviderChannelCredentials;
     if (isIP(host) === 0) return { credentials: create(this.#provider, this.#provider), options: {} };
-    // gRPC would send the IP address as the TLS server name, which must not be an address.
+    // gRPC would send an IP address as the TLS server name, which TLS does not allow, so another name is sent instead.
     const verify = { checkServerIdentity: (_name: string, shown: PeerCertificate) => checkServerIdentity(host, shown) };
     const options = { 'grpc.ssl_target_name_override': 'address.invalid' };
     return { credentials: create(this.#provider, this.#provider, verify), options };
   }
 
-  /** The certificate provider for gRPC. Each listener first receives the current certificates. */
+  /**
+   * Creates the certificate provider for gRPC. A listener receives the current certificates first, then each new
+   * version.
+   */
   #createProvider(): Provider {
     const added = new Map<unknown, Listener>();
     const add = (key: unknown, listener: Listener) => {
@@ -174,19 +185,22 @@ export class InternalTls implements Part {
   }
 }
 
-/** The TLS server name of a host: the host itself; empty for an IP address, which is verified as an address. */
+/** Returns the TLS server name for a host: the host itself, or an empty text for an IP address. */
 function serverNameOf(host: string): string {
   return isIP(host) === 0 ? host : '';
 }
 
-/** Reads and checks the files. Throws if one is unreadable, is not PEM, or the key does not match; names files only. */
+/**
+ * Reads and checks the certificate files. Throws if a file is unreadable or not PEM, or if the private key does not
+ * match the certificate. The error names files, but contains none of their content.
+ */
 function readIdentity(files: Record<keyof Identity, string>): Identity {
   const identity = { cert: readFileSync(files.cert), key: readFileSync(files.key), ca: readFileSync(files.ca) };
   const certificate = parsed(files.cert, () => new X509Certificate(identity.cert));
   const key = parsed(files.key, () => createPrivateKey(identity.key));
   for (const ca of parsed(files.ca, () => certificatesIn(identity.ca))) parsed(files.ca, () => new X509Certificate(ca));
   if (!certificate.checkPrivateKey(key)) throw new Error(`${files.key} is not the key of ${files.cert}`);
-  // TLS has further requirements, such as a minimum key length.
+  // TLS has further requirements for certificates, such as a minimum key length, which createSecureContext checks.
   parsed(files.cert, () => createSecureContext(identity));
   return identity;
 }
@@ -207,7 +221,7 @@ function certificatesIn(bundle: Buffer): string[] {
   return found;
 }
 
-/** When the first of the certificates expires, in Unix seconds. */
+/** Returns when the first of the certificates expires, in Unix seconds. */
 function endOf(certificates: readonly (string | Buffer)[]): number {
   return Math.min(...certificates.map((each) => new X509Certificate(each).validToDate.getTime() / 1000));
 }

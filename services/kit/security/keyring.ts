@@ -14,34 +14,37 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The length of a derived key, in bytes. */
+/** The length of a derived key in bytes. */
 export const KEY_BYTES = 32;
 
 /**
- * One or two keys for each purpose, the newest first. The newest key signs and encrypts, both verify and decrypt, so
- * that keys can be rotated without an interruption. A process without the key of a purpose can neither sign nor read
- * anything for that purpose.
+ * A key ring: one or two keys for each purpose, such as signing call tokens of one caller. The newest key signs and
+ * encrypts; both keys verify and decrypt, so that keys can be rotated without an interruption. A process without the
+ * keys of a purpose can neither sign nor read anything for that purpose.
  */
 export abstract class KeyRing {
-  /** The keys of a purpose, the newest first. Throws if the ring has none. */
+  /** Returns the keys of a purpose, the newest first. Throws if the key ring has none. */
   protected abstract keysFor(purpose: string): readonly KeyObject[];
 
-  /** HMAC-SHA-256 under the newest key. */
+  /** Returns the HMAC-SHA-256 of `data` with the newest key of the purpose. */
   mac(purpose: string, data: string): Buffer {
     return hmacOf(this.keysFor(purpose)[0] as KeyObject, data).digest();
   }
 
-  /** HMAC-SHA-256 under the newest key, in base64url. */
+  /** Returns the HMAC-SHA-256 of `data` with the newest key of the purpose, in base64url. */
   macText(purpose: string, data: string): string {
     return hmacOf(this.keysFor(purpose)[0] as KeyObject, data).digest('base64url');
   }
 
-  /** HMAC-SHA-256 under every key, the newest first; for finding data that is stored only as its MAC. */
+  /**
+   * Returns the HMAC-SHA-256 of `data` with every key of the purpose, the newest first; used to find data that is
+   * stored only as its HMAC.
+   */
   macs(purpose: string, data: string): Buffer[] {
     return this.keysFor(purpose).map((key) => hmacOf(key, data).digest());
   }
 
-  /** True if the MAC was made with any of the keys; compared in constant time. */
+  /** True if an HMAC of `data` was made with any key of the purpose; compared in constant time. */
   verifies(purpose: string, data: string, mac: Buffer): boolean {
     return this.keysFor(purpose).some((key) => {
       const expected = hmacOf(key, data).digest();
@@ -49,7 +52,7 @@ export abstract class KeyRing {
     });
   }
 
-  /** AES-256-GCM under the newest key: nonce, tag, ciphertext. */
+  /** Encrypts a text by AES-256-GCM with the newest key of the purpose. Returns nonce, tag and ciphertext. */
   encrypt(purpose: string, plaintext: string): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.keysFor(purpose)[0] as KeyObject, nonce);
@@ -57,7 +60,7 @@ export abstract class KeyRing {
     return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
   }
 
-  /** Decrypts; throws if no key fits. */
+  /** Decrypts the result of `encrypt`. Throws if no key of the purpose decrypts it. */
   decrypt(purpose: string, encrypted: Buffer): string {
     for (const key of this.keysFor(purpose)) {
       try {
@@ -67,14 +70,17 @@ export abstract class KeyRing {
         const plaintext = decipher.update(encrypted.subarray(NONCE_BYTES + TAG_BYTES));
         return Buffer.concat([plaintext, decipher.final()]).toString('utf8');
       } catch {
-        // Encrypted with another key, or damaged: try the next key.
+        // The data was encrypted with another key or is damaged, so the next key is tried.
       }
     }
     throw new Error('none of the keys decrypts this');
   }
 }
 
-/** Derives the keys of all purposes from root secrets by HKDF. No process that serves requests holds a root secret. */
+/**
+ * A key ring that derives the keys of all purposes from root secrets by HKDF. Processes that serve requests hold only
+ * derived keys, never a root secret.
+ */
 export class SecretRing extends KeyRing {
   readonly #secrets: readonly string[];
   readonly #keys = new Map<string, KeyObject[]>();
@@ -85,7 +91,7 @@ export class SecretRing extends KeyRing {
     this.#secrets = secrets;
   }
 
-  /** The keys of a purpose as bytes, one for each root secret, in the same order. */
+  /** Derives the keys of a purpose as bytes, one from each root secret, in the order of the secrets. */
   derive(purpose: string): Buffer[] {
     return this.#secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, 'guild-data', purpose, KEY_BYTES)));
   }
@@ -100,10 +106,10 @@ export class SecretRing extends KeyRing {
   }
 }
 
-/** Derived keys by purpose, the newest first. */
+/** The derived keys of each purpose, the newest first. */
 export type KeysByPurpose = ReadonlyMap<string, readonly Buffer[]>;
 
-/** The derived keys of one process. */
+/** A key ring with the derived keys of one process. */
 export class ProcessKeys extends KeyRing {
   readonly #keys: ReadonlyMap<string, readonly KeyObject[]>;
 

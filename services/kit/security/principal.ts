@@ -8,26 +8,26 @@ const VERSION = 1;
 const LIFETIME_MS = 30_000;
 const LEEWAY_MS = 5_000;
 
-/** The authenticated client of a request, as the gateway forwards it. */
+/** The authenticated client of a request; the gateway sends it to the service in a signed header. */
 export interface Principal {
   keyId: string;
   guildId: string;
-  /** Null for a legacy key, which has every scope. */
+  /** The scopes of the API key; null for a legacy key, which has every scope. */
   scopes: readonly string[] | null;
   legacy: boolean;
   requestId: string;
 }
 
-/** The request that a signed principal is valid for: this one request to this one service. */
+/** The one request to one service that a signed principal is valid for. */
 export interface SignedRequest {
-  /** The service's name. */
+  /** The name of the service that receives the request. */
   audience: string;
   method: string;
-  /** The request target as sent, including the query. */
+  /** The HTTP request target as sent, including the query. */
   target: string;
 }
 
-/** The signed JSON: a principal with its version and times. */
+/** The JSON in the principal header: a principal with its format version, issue time and expiry time. */
 interface SignedPrincipal extends Principal {
   version: number;
   issuedAt: number;
@@ -36,7 +36,10 @@ interface SignedPrincipal extends Principal {
 
 const signed = (payload: string, request: SignedRequest) => `${payload}\n${request.method}\n${request.target}`;
 
-/** The header's value: base64url JSON, a dot, base64url HMAC over it, the method and the target. */
+/**
+ * Returns the value of the principal header: base64url JSON, a dot, and a base64url HMAC of the JSON, the method and
+ * the target.
+ */
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
   const { keyId, guildId, scopes, legacy, requestId } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
@@ -45,7 +48,10 @@ export function signPrincipal(ring: KeyRing, principal: Principal, request: Sign
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
 
-/** Verifies a principal. Throws MISSING_API_KEY if it is missing, expired or not signed for this request. */
+/**
+ * Verifies the principal header of a request. Throws MISSING_API_KEY if the header is missing, expired or not signed
+ * for this request.
+ */
 export function verifyPrincipal(
   ring: KeyRing,
   header: string | undefined,

@@ -1,7 +1,10 @@
 import { KEY_BYTES, type KeysByPurpose, SecretRing } from './keyring.ts';
 import { KEY_HOLDERS, purposesOf, rootOf } from './purposes.ts';
 
-/** The root secrets of each kind, the newest first. */
+/**
+ * The root secrets from which all keys are derived, the newest first: `admin` for operators' keys, `internal` for all
+ * others.
+ */
 export interface Roots {
   internal: readonly string[];
   admin: readonly string[];
@@ -9,25 +12,28 @@ export interface Roots {
 
 const MAX_KEYS = 2;
 
-/** Derives the keys of these purposes from the root secrets. */
+/** Derives the keys of several purposes from the root secrets. */
 export function deriveKeys(purposes: readonly string[], { internal, admin }: Roots): KeysByPurpose {
   const rings = { internal: new SecretRing(internal), admin: new SecretRing(admin) };
   return new Map(purposes.map((purpose) => [purpose, rings[rootOf(purpose)].derive(purpose)]));
 }
 
-/** The value of INTERNAL_KEYS for one process. Throws for an unknown process. */
+/** Returns the value of the variable INTERNAL_KEYS for one process. Throws for an unknown process. */
 export function internalKeysOf(process: string, roots: Roots): string {
   const purposes = purposesOf(process);
   if (!purposes) throw new Error(`unknown process ${process}; the processes are ${KEY_HOLDERS.join(', ')}`);
   return formatKeys(deriveKeys(purposes, roots));
 }
 
-/** Formats keys as `purpose=KEY.OLDER,purpose=KEY`, in base64url: no quotes are needed in a shell, a file or YAML. */
+/**
+ * Formats derived keys as `purpose=KEY.OLDER,purpose=KEY`, in base64url, which needs no quotes in a shell, a file or
+ * YAML.
+ */
 export function formatKeys(keys: KeysByPurpose): string {
   return [...keys].map(([purpose, all]) => `${purpose}=${all.map(encode).join('.')}`).join(',');
 }
 
-/** Parses the output of `formatKeys`. Throws an error that says what is wrong and contains no key. */
+/** Parses derived keys that `formatKeys` has formatted. Throws an error that says what is wrong and contains no key. */
 export function parseKeys(text: string): KeysByPurpose {
   const keys = new Map<string, Buffer[]>();
   for (const entry of text.split(',').map((part) => part.trim())) {

@@ -1,43 +1,49 @@
 import { PROCESSES, type ProcessContract } from '#proto/processes.ts';
 
-/** The caller name of guildctl, which calls administrative methods for any operator. */
+/** The caller name of guildctl, with which it calls administrative methods for any operator. */
 export const OPERATORS = 'operators';
 
-/** The purpose of the key that signs the principals that the gateway forwards to a service. */
+/** Returns the purpose of the key that signs the principals that the gateway sends to a service. */
 export const principalPurpose = (audience: string) => `principal:${audience}`;
 
-/** The purpose of the key that signs the call tokens of one caller for one service. */
+/** Returns the purpose of the key that signs the call tokens of one caller for one service. */
 export const callPurpose = (caller: string, audience: string) => `call:${caller}:${audience}`;
 
-/** The caller that uses the key of this purpose to call this audience; undefined for any other purpose. */
+/**
+ * Returns the caller that signs its call tokens for a service with the key of this purpose; undefined for any other
+ * purpose.
+ */
 export function callerOf(purpose: string, audience: string): string | undefined {
   const [kind, caller, called] = purpose.split(':');
   return kind === 'call' && called === audience ? caller : undefined;
 }
 
-/** The purpose of the key that signs the tickets that auth issues to operators for calls to one service. */
+/** Returns the purpose of the key that signs the tickets that auth issues to operators for calls to one service. */
 export const ticketPurpose = (audience: string) => `ticket:${audience}`;
 
-/** The kinds of root secrets from which keys are derived: operators' keys have their own. */
+/** The kinds of root secrets from which keys are derived: `admin` for operators' keys, `internal` for all others. */
 export type Root = 'internal' | 'admin';
 
-/** Administrative purposes are derived from ADMIN_SECRETS, all others from INTERNAL_SECRETS. */
+/**
+ * Returns the root secret from which the key of a purpose is derived: ADMIN_SECRETS for operators' keys, otherwise
+ * INTERNAL_SECRETS.
+ */
 export function rootOf(purpose: string): Root {
   return purpose.startsWith(`call:${OPERATORS}:`) || purpose.startsWith('ticket:') ? 'admin' : 'internal';
 }
 
-/** The process that issues operators' tickets. */
+/** The name of the process that issues operators' tickets. */
 const ISSUER = 'auth';
-/** The tool that holds the operators' keys; it serves no requests. */
+/** The name of the tool that holds the operators' keys; it serves no requests. */
 export const OPERATOR_TOOL = 'guildctl';
 
 const table: Readonly<Record<string, ProcessContract>> = PROCESSES;
 const names = Object.keys(table);
 
-/** All processes that have keys. */
+/** The names of all processes that hold derived keys. */
 export const KEY_HOLDERS: readonly string[] = [...names, OPERATOR_TOOL];
 
-/** The purposes of exactly the keys that a process must hold; undefined for an unknown process. */
+/** Returns the purposes of exactly those keys that a process must hold; undefined for an unknown process. */
 export function purposesOf(process: string): string[] | undefined {
   if (process === OPERATOR_TOOL) return names.map((name) => callPurpose(OPERATORS, name));
   const own = table[process];

@@ -1,19 +1,25 @@
-/** Matches an API key; the group is the part that may be shown (contract, section 3). */
+/** Matches an API key; the capturing group is the part that may be shown (contract, section 3). */
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
-/** The length of a key's random part with its checksum. With the guild ID, which is not secret, it is the whole key. */
+/**
+ * The length of an API key's random part with its checksum. Together with the guild ID, which is not secret, this part
+ * is the whole key.
+ */
 const RANDOM_LENGTH = 38;
-// The lookbehind makes a match begin only at the start of a run, which halves the time of the search.
+// The lookbehind lets a match begin only at the start of a run of letters and digits, which halves the search time.
 const LONG_RUN = new RegExp(`(?<![0-9A-Za-z])[0-9A-Za-z]{${RANDOM_LENGTH},}`, 'g');
 const SHOWN_LENGTH = 6;
-/** Random text has about twice as many capitals; a camel-case name of this length has fewer. */
+/**
+ * The minimum number of capitals in a text that counts as random. Random text of that length has about twice as many,
+ * camel-case names have fewer.
+ */
 const MIN_CAPITALS = 10;
 
 /**
- * Redacts the secret part of everything that looks like an API key, and of everything that may be the random part of a
- * key: 38 or more letters and digits in a row, in upper and lower case. (The checksum cannot be verified there, because
- * it covers the guild ID.) Digests, UUIDs and trace IDs have only one case, and camel-case names have few capitals and
- * no digits, so they are not redacted.
+ * Redacts the secret part of everything that looks like an API key, and of everything that may be the random part of an
+ * API key: 38 or more letters and digits in a row, in upper and lower case. (The checksum of a random part cannot be
+ * verified, because it covers the guild ID.) Digests, UUIDs and trace IDs have only one case, and camel-case names have
+ * few capitals and no digits, so they are not redacted.
  */
 export function redactKeys(text: string): string {
   return text.replace(KEY_SHAPE, '$1***').replace(LONG_RUN, redactRandom);
@@ -33,20 +39,20 @@ function redactRandom(run: string): string {
 const MAX_CAUSE_DEPTH = 5;
 const MAX_ERRORS = 5;
 
-/** The form in which errors are logged. */
+/** The form in which an error is written into a log line. */
 export interface LoggedError {
   type: string;
   message: string;
   code?: string | number;
   stack?: string | undefined;
   cause?: LoggedError;
-  /** The errors of an AggregateError. */
+  /** The inner errors of an AggregateError. */
   errors?: LoggedError[];
 }
 
 /**
- * Converts an error to its logged form, without its other properties: in errors of libraries these contain passwords,
- * rows and responses.
+ * Converts an error to its logged form. Other properties of the error are left out, because errors of libraries contain
+ * passwords, rows and responses.
  */
 export function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' };

@@ -13,13 +13,13 @@ export interface AdminServerOptions {
   port: number;
   readiness: Readiness;
   metrics: Metrics;
-  /** True if a call token is an operator's and valid for this method, such as `GET /keys`. */
+  /** Returns true if a call token belongs to an operator and is valid for this method, such as `GET /keys`. */
   admits: (token: string, method: string) => boolean;
 }
 
 /**
- * Serves `/livez`, `/readyz` and `/metrics` on a port that only operators can reach. Further pages require an
- * operator's call token in the header `x-guild-call`.
+ * The admin server: serves `/livez`, `/readyz` and `/metrics` on a port that only operators can reach. Further pages
+ * require an operator's call token in the header `x-guild-call`.
  */
 export class AdminServer implements Part {
   readonly name = 'admin';
@@ -36,7 +36,7 @@ export class AdminServer implements Part {
     this.#server = createServer((request, response) => {
       switch (request.url) {
         case '/livez':
-          // Any response shows that the event loop is running.
+          // A liveness probe needs only a response, which shows that the event loop is running.
           return sendBody(response, 200, successBody(200, 'alive', {}));
         case '/readyz':
           if (!readiness.isReady) return sendError(response, new ApiError('UNAVAILABLE', { message: 'not ready' }));
@@ -49,12 +49,14 @@ export class AdminServer implements Part {
     });
   }
 
-  /** Adds a page for operators: GET returns the result of `read` as JSON in the response envelope. */
+  /**
+   * Adds a page for operators to the admin server: GET returns the result of `read` as JSON in the response envelope.
+   */
   addPage(path: string, read: () => unknown): void {
     this.#pages.set(path, read);
   }
 
-  /** `host:port`; known after `start`. */
+  /** The address of the admin server as `host:port`; known after `start`. */
   get address(): string {
     return addressOf(this.#server);
   }

@@ -1,18 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../telemetry/log.ts';
 
-/** A part of a service that starts and stops with it. */
+/** A part of a service, such as a server or a connection, that starts and stops with the service. */
 export interface Part {
   name: string;
   start?(): Promise<void>;
-  /** Asks clients to use another replica, and still accepts requests. */
+  /** Makes clients use another replica from now on; requests are still accepted. */
   retire?(): void;
-  /** Finishes the work in flight and accepts no new work. */
+  /** Completes the work in flight of this part and accepts no new work. */
   drain?(): Promise<void>;
   stop?(): Promise<void>;
 }
 
-/** Thrown by `start` if `stop` was called meanwhile. It is not a failure. */
+/** Thrown by `start` if `stop` was called while the service was starting, which is not a failure. */
 export class StoppedError extends Error {
   constructor() {
     super('stopped while starting');
@@ -21,7 +21,8 @@ export class StoppedError extends Error {
 }
 
 /**
- * Starts parts in the order in which they were added. Stops them in reverse order, after all were retired and drained.
+ * Starts the parts of a service in the order in which they were added. Stops them in reverse order, after all parts
+ * were retired and drained.
  */
 export class Lifecycle {
   readonly #parts: Part[] = [];
@@ -39,7 +40,7 @@ export class Lifecycle {
   }
 
   /**
-   * Starts all parts. If one fails, the started parts are stopped and its error is thrown.
+   * Starts all parts of the service. If a part fails to start, the started parts are stopped and its error is thrown.
    * Throws StoppedError if `stop` was called meanwhile; all parts are stopped then.
    */
   async start(): Promise<void> {
@@ -57,15 +58,16 @@ export class Lifecycle {
     this.#hasStarted = !this.#stopping;
     if (!this.#stopping) return;
     await this.#stopping;
-    // The part that was starting during the stop may have finished its start after it was stopped.
+    // A part that was starting during the stop may have finished its start after it was stopped, so it is stopped
+    // again.
     const last = this.#started.at(-1);
     if (last) await this.#guard(last, 'stop');
     throw new StoppedError();
   }
 
   /**
-   * Stops all parts. It may be called repeatedly, and while parts are still starting. Requests are served for
-   * `drainDelayMs` longer, so that clients can notice that the process is no longer ready.
+   * Stops all parts of the service. `stop` may be called repeatedly, and while parts are still starting. The service
+   * still accepts requests for `drainDelayMs`, so that clients can notice that it is no longer ready.
    */
   stop(drainDelayMs = 0): Promise<void> {
     this.#stopping ??= this.#stop(drainDelayMs);
@@ -77,12 +79,14 @@ export class Lifecycle {
       for (const part of this.#started) await this.#guard(part, 'retire');
       if (drainDelayMs > 0) await wait(drainDelayMs);
     }
-    // Concurrently, because one part may wait for work in flight of another part, and the time is limited.
+    // Parts drain concurrently, because one part may wait for work in flight of another part, and the time is limited.
     await Promise.all(this.#started.map((part) => this.#guard(part, 'drain')));
     for (const part of this.#started.toReversed()) await this.#guard(part, 'stop');
   }
 
-  /** Logs the error of a part, so that the other parts are stopped too. */
+  /**
+   * Runs a step of the stop for one part. An error is logged and not thrown, so that the other parts are stopped too.
+   */
   async #guard(part: Part, step: 'retire' | 'drain' | 'stop'): Promise<void> {
     try {
       await part[step]?.();

@@ -1,4 +1,7 @@
-/** Ready means started and not stopping. Dependencies that become unavailable do not change it. */
+/**
+ * The readiness of a service: ready means started and not stopping. Unavailable dependencies do not change the
+ * readiness.
+ */
 export class Readiness {
   readonly #listeners: ((ready: boolean) => void)[] = [];
   #ready = false;

@@ -24,8 +24,8 @@ import { Lifecycle } from './lifecycle.ts';
 import { Readiness } from './readiness.ts';
 
 /**
- * Limits behind the gateway, which adds headers to requests within its own limit, and closes idle connections after 60
- * s.
+ * The limits of HTTP servers behind the gateway: the gateway adds headers to requests that are within its own header
+ * limit, and closes idle connections after 60 s.
  */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
@@ -33,7 +33,7 @@ export type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
 type RedisConfig = z.output<z.ZodObject<typeof redisConfig>>;
 type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
 
-/** Replacements for tests. */
+/** The parts of a service that tests replace. */
 export interface ServiceOverrides {
   clock?: Clock;
   log?: Logger;
@@ -48,7 +48,9 @@ interface ServiceContextOptions<Config> {
   overrides: ServiceOverrides;
 }
 
-/** The configuration of a service and the parts of the kit that it uses, which start and stop with it. */
+/**
+ * The configuration of a service and the parts of the kit that the service uses; they start and stop with the service.
+ */
 export class ServiceContext<Config extends ProcessConfig> {
   readonly name: string;
   readonly config: Config;
@@ -59,16 +61,19 @@ export class ServiceContext<Config extends ProcessConfig> {
   readonly lifecycle: Lifecycle;
   /** The derived keys of this process. */
   readonly ring: ProcessKeys;
-  /** The processes that may call this one: it shares a key with each of them. */
+  /** The processes that may call this service: it shares a key with each of them. */
   readonly callers: AllowedCallers;
-  /** The callers of administrative methods: operators only. */
+  /** The callers that may use administrative methods: operators only. */
   readonly operators: AllowedCallers;
   readonly admin: AdminServer;
-  /** TLS between processes; undefined if no certificate files are configured. */
+  /** Mutual TLS between processes; undefined if no certificate files are configured. */
   readonly tls: InternalTls | undefined;
-  /** The clock of this process; the clock of the database after `database` was called. */
+  /** The clock of this process; replaced by the clock of the database once `database` was called. */
   clock: Clock;
-  /** The clock for principals and call tokens: other processes sign them with their own clocks, not the database's. */
+  /**
+   * The clock that verifies principals and call tokens: other processes sign them by their own clocks, not the
+   * database's.
+   */
   readonly processClock: Clock;
   http: HttpServer | undefined;
   grpc: GrpcServer | undefined;
@@ -101,7 +106,10 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
   }
 
-  /** Opens the connection pool of the service. Its start waits until the schema is as new as this code. */
+  /**
+   * Creates the database connection pool of the service. The service starts only when the database schema is as new as
+   * this code.
+   */
   database(config: DatabaseConfig): Database {
     const { name, metrics, log, breakers } = this;
     const database = openDatabase({
@@ -130,7 +138,9 @@ export class ServiceContext<Config extends ProcessConfig> {
     return database;
   }
 
-  /** Creates a Redis client, or returns undefined without REDIS_URL. The service starts and runs without Redis. */
+  /**
+   * Creates a Redis client, or returns undefined without REDIS_URL. The service starts and runs even if Redis is down.
+   */
   redis(config: RedisConfig, options: Pick<RedisConnectionOptions, 'commandTimeoutMs'> = {}): RedisClient | undefined {
     if (config.REDIS_URL === undefined) return undefined;
     const { name, log } = this;
@@ -148,7 +158,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** Creates a channel for a single definition and returns its methods; see GrpcChannel.methods. */
+  /** Creates a gRPC channel for one service definition and returns its client functions; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
@@ -158,7 +168,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
-  /** Creates the gRPC server; services are added to the returned server. */
+  /** Creates the gRPC server of the service; gRPC services are added to the returned server. */
   serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
     const { processClock: clock, metrics, log, readiness, name: service, tls } = this;
     const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
@@ -167,7 +177,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return this.grpc;
   }
 
-  /** Adds a gRPC service for the processes that call this one. */
+  /** Adds a gRPC service that only those processes may call that share a key with this process. */
   serveInternal<Definition extends DefinitionShape>(
     server: GrpcServer,
     definition: Definition,
@@ -185,7 +195,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     server.addForOperators(definition, handlers, new TicketGuard(this.ring));
   }
 
-  /** Serves the service's REST routes. */
+  /** Creates the HTTP server of the service and serves the REST routes with it. */
   serveHttp<Table extends Record<string, Route>>(
     config: { HTTP_PORT: number },
     table: Table,

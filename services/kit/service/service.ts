@@ -5,23 +5,25 @@ import { ConfigError, type Environment } from './config.ts';
 import { StoppedError } from './lifecycle.ts';
 import { type ProcessConfig, ServiceContext, type ServiceOverrides } from './service-context.ts';
 
-/** Defines a service: its name, the variables that it reads, and its parts. */
+/** Defines a service: its name, the environment variables that it reads, and the parts that it consists of. */
 export interface ServiceDefinition<Config extends ProcessConfig> {
   name: string;
-  /** Throws a ConfigError that lists every configuration error. */
+  /** Reads the configuration of the service. Throws a ConfigError that lists every configuration error. */
   readConfig(environment: Environment): Config;
   build(service: ServiceContext<Config>): void;
 }
 
 export interface RunningService {
   name: string;
-  /** `host:port` of each server of the service. */
+  /** The address of each server of the service as `host:port`. */
   addresses: { admin: string; http?: string; grpc?: string };
   log: Logger;
   stop(): Promise<void>;
 }
 
-/** Starts a service and resolves when it is ready. Throws a ConfigError that lists every configuration error. */
+/**
+ * Starts a service and resolves when the service is ready. Throws a ConfigError that lists every configuration error.
+ */
 export async function startService<Config extends ProcessConfig>(
   definition: ServiceDefinition<Config>,
   environment: Environment,
@@ -30,7 +32,7 @@ export async function startService<Config extends ProcessConfig>(
   return startBuilt(await buildService(definition, environment, overrides));
 }
 
-/** Reads the configuration and creates the parts of the service, without starting them. */
+/** Reads the configuration of a service and creates the parts of the service, without starting them. */
 async function buildService<Config extends ProcessConfig>(
   definition: ServiceDefinition<Config>,
   environment: Environment,
@@ -46,7 +48,10 @@ async function buildService<Config extends ProcessConfig>(
   return service;
 }
 
-/** Throws a ConfigError if a process lacks keys. Returns the purposes of the keys that it should not have. */
+/**
+ * Checks the keys of a process. Throws a ConfigError if keys are missing; returns the purposes of keys that the process
+ * must not have.
+ */
 function checkKeys(name: string, keys: ProcessKeys): string[] {
   const needed = purposesOf(name);
   if (!needed) return [];
@@ -69,14 +74,17 @@ async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<
   return { name, addresses, log, stop };
 }
 
-/** Runs a service as this process. SIGTERM and SIGINT drain it. If it cannot start, it prints why and exits with 1. */
+/**
+ * Runs a service as this process. SIGTERM and SIGINT drain the service. If the service cannot start, the process prints
+ * why and exits with 1.
+ */
 export async function runService<Config extends ProcessConfig>(definition: ServiceDefinition<Config>): Promise<void> {
   try {
     const service = await buildService(definition, process.env, {});
     stopOnSignal(service);
     await startBuilt(service);
   } catch (error) {
-    // The service was stopped by a signal while starting; the signal handler exits the process.
+    // A signal stopped the service while it was starting; the signal handler exits the process.
     if (error instanceof StoppedError) return;
     console.error(`${definition.name} cannot start: ${reason(error)}`);
     process.exit(1);
@@ -99,7 +107,7 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     await lifecycle.stop(drainDelayMs(service));
     process.exit(0);
   };
-  // A second signal must not interrupt the stop: Ctrl+C in a terminal signals the whole process group.
+  // A second signal does not interrupt the stop: Ctrl+C in a terminal signals the whole process group.
   process.on('SIGTERM', (signal) => void stop(signal));
   process.on('SIGINT', (signal) => void stop(signal));
   const crash = (error: unknown) => {

@@ -2,7 +2,7 @@ import type { DestinationStream } from 'pino';
 
 /**
  * Collects the log lines of one turn of the event loop into one write, because under load a write costs more than
- * composing the line. When the process exits, the rest is written first; only SIGKILL loses the lines of that turn.
+ * composing the line. Lines that are not written yet are written when the process exits; only SIGKILL loses them.
  */
 export function batchLines(destination: DestinationStream): DestinationStream {
   let pending = '';

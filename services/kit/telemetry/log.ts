@@ -8,13 +8,13 @@ export type { Logger } from 'pino';
 export interface LogOptions {
   service: string;
   level: string;
-  /** Standard output if left out. */
+  /** The stream that log lines are written to; standard output if left out. */
   destination?: DestinationStream;
 }
 
 /**
  * Creates a logger that writes JSON lines to standard output, or readable lines to a terminal. Each line has the
- * request ID, and the secret parts of API keys are redacted.
+ * request ID of the current request, and the secret parts of API keys are redacted.
  */
 export async function createLog(options: LogOptions): Promise<Logger> {
   return pino(

@@ -3,20 +3,26 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** Seconds. */
+/** The upper limits of the histogram buckets for durations, in seconds. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** The metrics of one service. Where several services run in one process, each has its own. */
+/** The metrics of one service. If several services run in one process, each has its own metrics. */
 export class Metrics {
   readonly registry = new Registry();
-  /** The functions that set each gauge at a scrape, by the gauge's name: one for each part that shares the gauge. */
+  /**
+   * The functions that set each gauge at a scrape, by the name of the gauge: one function for each part that shares the
+   * gauge.
+   */
   readonly #readers = new Map<string, (() => void)[]>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     this.#collectUtilisation();
     const { version } = packageJson;
-    this.gauge('build_info', 'Always 1; the label holds the running version', ['version']).set({ version }, 1);
+    this.gauge('build_info', 'Always 1; the label version holds the running version of the service', ['version']).set(
+      { version },
+      1,
+    );
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
@@ -24,8 +30,8 @@ export class Metrics {
   }
 
   /**
-   * A counter with one label whose values are known. Each value has a series of 0 from the start, so that Prometheus
-   * sees the first increase.
+   * Creates a counter with one label whose values are known. Each value has a series of 0 from the start, so that
+   * Prometheus sees the first increase.
    */
   counterOf<Label extends string>(name: string, help: string, label: Label, values: readonly string[]): Counter<Label> {
     const counter = this.counter(name, help, [label]);
@@ -33,7 +39,7 @@ export class Metrics {
     return counter;
   }
 
-  /** A gauge. `collect` sets it at each scrape; parts that share a gauge set different label values. */
+  /** Creates a gauge. `collect` sets the gauge at each scrape; parts that share a gauge set different label values. */
   gauge<Label extends string>(
     name: string,
     help: string,
@@ -51,7 +57,7 @@ export class Metrics {
     return gauge;
   }
 
-  /** A histogram of seconds. */
+  /** Creates a histogram of durations in seconds. */
   duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Histogram<Label> {
     return this.#once(
       name,
@@ -59,12 +65,15 @@ export class Metrics {
     );
   }
 
-  /** Returns the metric of this name, and creates it the first time, because several parts may share one. */
+  /** Returns the metric with a name. Only the first caller creates it, because several parts may share a metric. */
   #once<Kind>(name: string, make: () => Kind): Kind {
     return (this.registry.getSingleMetric(name) as Kind | undefined) ?? make();
   }
 
-  /** All metrics in Prometheus's text format. Yields to the event loop after each metric, so that requests go on. */
+  /**
+   * Returns all metrics in Prometheus's text format. Lets other work run after each metric, so that a scrape does not
+   * delay requests.
+   */
   async text(): Promise<string> {
     const texts: string[] = [];
     for (const { name } of this.registry.getMetricsAsArray() as { name: string }[]) {

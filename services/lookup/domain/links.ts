@@ -9,38 +9,41 @@ const ALREADY_LINKED = 'One of the two accounts is linked in this guild already'
 
 export interface LinkPage {
   links: Link[];
-  /** Removed links; empty unless requested. */
+  /** Links that were removed; empty unless the caller requested them. */
   unlinked: (Link & { unlinkedAt: number })[];
-  /** Unix milliseconds, the same on every page. A request for changes since this time misses none. */
+  /**
+   * The server time in Unix milliseconds, the same on every page of a list. A later request for changes since this time
+   * misses none.
+   */
   serverTime: number;
-  /** The position of the next page; undefined on the last page. */
+  /** The position at which the next page begins; undefined on the last page. */
   next: string | undefined;
 }
 
 export interface LinkHistory {
-  /** The current link. */
+  /** The current link of the chat account; undefined if there is none. */
   link: Link | undefined;
-  /** Newest first. */
+  /** The changes of the chat account's links, the newest first. */
   changes: LinkChange[];
 }
 
 export interface LinkListRequest {
-  /** Unix seconds; 0 for all links. */
+  /** Lists only links changed since this time in Unix seconds; 0 for all links. */
   updatedSince: number;
   withUnlinked: boolean;
   limit: number;
-  /** The `next` of the previous page; empty for the first page. */
+  /** The position at which the page begins: `next` of the previous page; empty for the first page. */
   position: string;
 }
 
 export interface LinksOptions {
   database: Queryable;
   telemetry: LookupTelemetry;
-  /** Subtracted from the server time of lists; see `readChangeTime` for the default. */
+  /** Milliseconds subtracted from the server time of lists; see `readChangeTime` for the default. */
   marginMs?: number;
 }
 
-/** Reads and changes the links of guilds. Only the members service changes them. */
+/** Reads and changes the links between chat and game accounts in guilds. Only the members service requests changes. */
 export class Links {
   readonly #database: Queryable;
   readonly #telemetry: LookupTelemetry;
@@ -52,25 +55,25 @@ export class Links {
     this.#marginMs = marginMs;
   }
 
-  /** The links of the given users, read with one statement. */
+  /** Returns the links of users in a guild, read with one statement. */
   find(guildId: string, users: { chatIds?: readonly string[]; gameIds?: readonly number[] }): Promise<Link[]> {
     return store.findLinks(this.#database, guildId, users);
   }
 
-  /** The link of one user; undefined if there is none. */
+  /** Returns the link of a chat or game account; undefined if the account is not linked in the guild. */
   async findOne(guildId: string, account: Account): Promise<Link | undefined> {
     const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
     return (await this.find(guildId, users))[0];
   }
 
-  /** The link of one user. Throws NOT_FOUND if there is none. */
+  /** Returns the link of a chat or game account. Throws NOT_FOUND if the account is not linked in the guild. */
   async get(guildId: string, account: Account): Promise<Link> {
     const link = await this.findOne(guildId, account);
     if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
     return link;
   }
 
-  /** A page of links, least recently changed first. */
+  /** Returns a page of links, the least recently changed link first. */
   async list(guildId: string, { updatedSince, position, limit, withUnlinked }: LinkListRequest): Promise<LinkPage> {
     const start = position === '' ? await this.#start(updatedSince) : readPosition(position);
     const rows = await store.listLinks(this.#database, guildId, start, { limit: limit + 1, withUnlinked });
@@ -78,8 +81,8 @@ export class Links {
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       links: page.filter(({ isUnlinked }) => !isUnlinked),
-      // Accounts that are linked again are listed only as a link, so that a caller may apply both lists in any order.
-      // They are filtered here, because the statement would have to skip all of them to fill a page.
+      // A removed link whose accounts are linked again is listed only as a link, so that a caller may apply both lists
+      // in any order. Such rows are filtered here, because the statement would have to skip all of them to fill a page.
       unlinked: page
         .filter(({ isUnlinked, isLinkedAgain }) => isUnlinked && !isLinkedAgain)
         .map((removed) => ({ ...removed, unlinkedAt: unlinkedAt(removed) })),
@@ -89,28 +92,28 @@ export class Links {
   }
 
   /**
-   * Reads the server time before any row. The empty chat ID is smaller than every other, so no row of that time is
-   * skipped.
+   * Returns the position of a list's first page. The server time is read before any row. The empty chat ID is smaller
+   * than every other chat ID, so no row of that time is skipped.
    */
   async #start(updatedSince: number): Promise<PagePosition> {
     const { completeUntil } = await readChangeTime(this.#database, this.#marginMs);
     return { updatedAt: updatedSince * 1_000_000, chatId: '', serverTime: completeUntil };
   }
 
-  /** The number of links of a guild. */
+  /** Returns the number of links of a guild. */
   count(guildId: string): Promise<number> {
     return store.countLinks(this.#database, guildId);
   }
 
-  /** The changes of a chat account's links, newest first, and its current link. */
+  /** Returns the changes of a chat account's links, the newest first, and the current link of the account. */
   async history(guildId: string, chatId: string, limit: number): Promise<LinkHistory> {
     const changes = await store.listChanges(this.#database, guildId, chatId, limit);
     return { link: changes.find((change) => change.version === change.linkedVersion), changes };
   }
 
   /**
-   * Links two accounts. Throws CONFLICT with `details.conflict` if either account is linked. A repeat of the same
-   * operation has the outcome of the first one.
+   * Links a chat and a game account. Throws CONFLICT with `details.conflict` if either account is linked. A repeat of
+   * the same operation has the outcome of the first one.
    */
   async create(guildId: string, operationId: string, link: Omit<Link, 'version'>): Promise<Link> {
     const created = await store.insertLink(this.#database, guildId, operationId, link);
@@ -124,7 +127,10 @@ export class Links {
     throw await this.#conflict(guildId, link);
   }
 
-  /** The error contains the link of the chat account or of the game account, or none if it was removed just now. */
+  /**
+   * Returns the error CONFLICT with the existing link of the chat account or of the game account, or without a link if
+   * it was removed just now.
+   */
   async #conflict(guildId: string, { chatId, gameId }: Omit<Link, 'version'>): Promise<ApiError> {
     const links = await this.find(guildId, { chatIds: [chatId], gameIds: [gameId] });
     const link = links.find((found) => found.chatId === chatId) ?? links[0];
@@ -133,7 +139,8 @@ export class Links {
   }
 
   /**
-   * Removes a link. Throws NOT_FOUND if there is none. A repeat of the same operation has the outcome of the first one.
+   * Removes the link of an account. Throws NOT_FOUND if the account is not linked. A repeat of the same operation has
+   * the outcome of the first one.
    */
   async delete(guildId: string, operationId: string, account: Account): Promise<Link> {
     const deleted = await store.deleteLink(this.#database, guildId, operationId, account);
@@ -148,15 +155,18 @@ export class Links {
   }
 }
 
-/** The start of a page, and the server time of the first page of its list. */
+/** The position at which a page of links begins, and the server time of the first page of the same list. */
 interface PagePosition extends Position {
   serverTime: number;
 }
 
-/** The time of a removal in Unix milliseconds. */
+/** Returns when a link was removed, in Unix milliseconds. */
 const unlinkedAt = ({ updatedAt }: ChangedLink) => Math.floor(updatedAt / 1_000);
 
-/** Positions of the previous release have no server time. With 0, the next request for changes returns all of them. */
+/**
+ * Matches the position of a page of links. Positions of the previous release have no server time; it counts as 0, and
+ * the next request for changes then returns all of them.
+ */
 const POSITION = /^([0-9]{1,16})_([0-9]{17,20})(?:_([0-9]{1,14}))?$/;
 
 const writePosition = ({ updatedAt, chatId, serverTime }: PagePosition) => `${updatedAt}_${chatId}_${serverTime}`;

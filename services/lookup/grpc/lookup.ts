@@ -36,10 +36,10 @@ const deleteLink = z.object({ guildId, operationId, account });
 
 const accountRequest = z.object({ guildId, account });
 
-/** The maximum number of changes of links that guildctl shows. */
+/** The maximum number of changes of a chat account's links that guildctl shows. */
 const MAX_CHANGES = 100;
 
-/** The methods of guild.lookup.v1.LinkAdminService, which guildctl calls. */
+/** Returns the handlers of guild.lookup.v1.LinkAdminService, whose methods guildctl calls. */
 export function linkAdminMethods(links: Links): GrpcHandlers<typeof LinkAdminServiceService> {
   return {
     async findAccounts(message) {
@@ -56,7 +56,7 @@ export function linkAdminMethods(links: Links): GrpcHandlers<typeof LinkAdminSer
   };
 }
 
-/** The methods of guild.lookup.v1.LookupService. */
+/** Returns the handlers of the gRPC service guild.lookup.v1.LookupService. */
 export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceService> {
   return {
     async getLinks(message) {

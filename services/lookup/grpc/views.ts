@@ -1,7 +1,7 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type { LinkHistory, LinkPage } from '../domain/links.ts';
 
-/** A page of links in gRPC responses. */
+/** Converts a page of links to its form in gRPC responses. */
 export const pageMessage = ({ links, unlinked, serverTime, next }: LinkPage) => ({
   links,
   unlinked: unlinked.map((removed) => ({ ...removed, unlinkedAt: unixSeconds(removed.unlinkedAt) })),
@@ -9,7 +9,7 @@ export const pageMessage = ({ links, unlinked, serverTime, next }: LinkPage) => 
   nextPosition: next ?? '',
 });
 
-/** The link and the history of a chat account in gRPC responses. */
+/** Converts the current link of a chat account and the changes of its links to their form in gRPC responses. */
 export const historyMessage = ({ link, changes }: LinkHistory) => ({
   link,
   changes: changes.map((change) => ({ ...change, createdAt: unixSeconds(change.createdAt) })),

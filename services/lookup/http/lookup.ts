@@ -5,7 +5,7 @@ import type { Links } from '../domain/links.ts';
 import type { Account } from '../store/links.ts';
 import { linkView } from './views.ts';
 
-/** The routes of proto/rest/lookup.ts. */
+/** Returns the handlers of the REST routes in proto/rest/lookup.ts. */
 export function lookupHandlers(links: Links): HttpHandlers<typeof lookupRoutes> {
   return {
     getLinkByChatId: async ({ guildId, params }) => ok(linkView(await links.get(guildId, params))),
@@ -20,7 +20,7 @@ export function lookupHandlers(links: Links): HttpHandlers<typeof lookupRoutes> 
   };
 }
 
-/** The schema ensures that exactly one of the two is set. */
+/** Returns the account in a request body. The schema ensures that exactly one of chat_id and game_id is set. */
 function accountOf({ chat_id: chatId, game_id: gameId }: { chat_id?: string; game_id?: number }): Account {
   return chatId === undefined ? { gameId: gameId as number } : { chatId };
 }

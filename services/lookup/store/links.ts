@@ -4,7 +4,7 @@ export interface Link {
   chatId: string;
   gameId: number;
   gameUsername: string;
-  /** Changes whenever the account is linked again. */
+  /** The version of the link, which changes whenever the account is linked again. */
   version: number;
 }
 
@@ -16,14 +16,14 @@ export interface LinkChange {
   createdAt: Date;
 }
 
-/** A position in the order of changes. */
+/** A position in the list of links ordered by the time of their last change. */
 export interface Position {
-  /** Microseconds since 1970, the precision of the table. */
+  /** The time of the link's last change in microseconds since 1970, the precision of the table. */
   updatedAt: number;
   chatId: string;
 }
 
-/** One of the two accounts of a link. */
+/** The ID of one of the two accounts of a link. */
 export type Account = { chatId: string } | { gameId: number };
 
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';
@@ -40,7 +40,7 @@ const FIND_LINKS = prepared(
    ) AS link`,
 );
 
-/** The links of the given users, each once. */
+/** Returns the links of users in a guild, each link once. */
 export function findLinks(
   on: Queryable,
   guildId: string,
@@ -49,19 +49,19 @@ export function findLinks(
   return on.query(FIND_LINKS, [guildId, chatIds, gameIds]);
 }
 
-/** A link that was created or removed. */
+/** A link that was created or removed, with the time of this change. */
 export interface ChangedLink extends Link {
-  /** Microseconds since 1970, the precision of the table. */
+  /** The time of the change in microseconds since 1970, the precision of the table. */
   updatedAt: number;
   isUnlinked: boolean;
-  /** True if the two accounts of a removed link are linked again. */
+  /** True if the two accounts of a removed link are linked to each other again. */
   isLinkedAgain: boolean;
 }
 
 const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint AS "updatedAt"`;
 const POSITION = `(timestamptz 'epoch' + $2::float8 * interval '1 microsecond', $3)`;
 
-/** Up to `limit` links and, if requested, removed links after a position, least recently changed first. */
+/** Reads up to `limit` links after a position and, if requested, removed links, the least recently changed first. */
 export function listLinks(
   on: Queryable,
   guildId: string,
@@ -84,7 +84,8 @@ export function listLinks(
 }
 
 /**
- * The number of links of a guild. Triggers on the table of links maintain a few rows per guild, so this is always fast.
+ * Returns the number of links of a guild. Triggers on the table of links maintain a few count rows per guild, so
+ * counting is fast even in a large guild.
  */
 export async function countLinks(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
@@ -94,7 +95,9 @@ export async function countLinks(on: Queryable, guildId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** The newest changes of a chat account's links; each row also has the version of the account's current link. */
+/**
+ * Returns the newest changes of a chat account's links; each row also has the version of the account's current link.
+ */
 export function listChanges(
   on: Queryable,
   guildId: string,
@@ -114,9 +117,9 @@ export function listChanges(
 }
 
 /**
- * Stores the ID of a write, so that the write is executed only once, whatever its outcome. The time of the change is
- * taken after this row was inserted. By then the transaction has an ID, so readers that do not see the change yet can
- * see that the transaction is in progress.
+ * SQL that stores the operation ID of a write, so that the write is executed only once, whatever its outcome. The time
+ * of the change is taken after this row was inserted. By then the transaction has an ID, so readers that do not see the
+ * change yet can see that the transaction is in progress.
  */
 const OPERATION = `operation AS (
     INSERT INTO lookup.operations (guild_id, operation_id, created_at) VALUES ($1, $2, clock_timestamp())
@@ -126,7 +129,9 @@ const OPERATION = `operation AS (
 const INSERT_HISTORY = `INSERT INTO lookup.link_history
   (guild_id, id, operation_id, action, chat_id, game_id, game_username, version, created_at)`;
 
-/** Links two accounts. Undefined if either account is linked or the operation was executed before. */
+/**
+ * Links a chat and a game account. Returns undefined if either account is linked or the operation was executed before.
+ */
 export function insertLink(
   on: Queryable,
   guildId: string,
@@ -149,7 +154,9 @@ export function insertLink(
   );
 }
 
-/** Removes a link. Undefined if there is none or the operation was executed before. */
+/**
+ * Removes the link of an account. Returns undefined if the account is not linked or the operation was executed before.
+ */
 export function deleteLink(
   on: Queryable,
   guildId: string,
@@ -171,7 +178,7 @@ export function deleteLink(
   );
 }
 
-/** The link that an operation created or removed; undefined if it was rejected. */
+/** Returns the link that an operation created or removed; undefined if the operation was rejected. */
 export async function findOutcome(
   on: Queryable,
   guildId: string,
@@ -185,7 +192,10 @@ export async function findOutcome(
   return link;
 }
 
-/** Runs a write. If the stored operation was deleted by retention, the history still shows that it was executed. */
+/**
+ * Runs a write with an operation ID. If retention has deleted the stored ID, the history of links still shows that the
+ * operation was executed.
+ */
 async function runOperation(on: Queryable, text: string, values: unknown[]): Promise<Link | undefined> {
   try {
     const [link] = await on.query<Link>(text, values);
