@@ -105,7 +105,7 @@ test('a syntax error is printed, and the process starts when it is corrected', a
   expect(restartTimes('members')).toHaveLength(count);
   save('members/own.ts', 'const x = 1;\nexport { x };\n');
   await expect.poll(() => restartTimes('members').length).toBeGreaterThan(count);
-  expect(restartedSince(before)).toEqual(['members']);
+  await expect.poll(() => restartedSince(before)).toEqual(['members']);
 });
 
 test('each process has a debugger port of its own, which a restart keeps', async () => {
