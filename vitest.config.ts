@@ -9,9 +9,6 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 // A generous limit, because a busy machine takes three times as long. Tests that guarantee a shorter time assert it.
 const TEST_MS = 60_000;
 
-// Each worker takes up to half a gigabyte, and a run with more of them would not end before its slowest file does.
-const MAX_WORKERS = 12;
-
 const integration = {
   globalSetup: './test/integration.setup.ts',
   pool: 'forks',
@@ -26,7 +23,7 @@ export default defineConfig({
     reporters: ['default', './test/reporter.ts'],
     // Integration tests also wait for timers and for other processes. With two workers per core they would end a little
     // sooner, but tests that measure time within a second would fail now and then.
-    maxWorkers: Math.min(availableParallelism() + 1, MAX_WORKERS),
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         test: {

@@ -37,8 +37,8 @@ export type Decision = { mode: Mode; states: LimitState[] } & (
 
 export interface Limiter {
   /**
-   * Decides all rate limits of one request atomically: either all limits allow and count the request, or none counts
-   * it. The promise never rejects.
+   * Decides all rate limits of one request in one step: if every limit allows the request, each counts it; otherwise
+   * none does. Only RedisLimiter, which has no fallback, can reject.
    */
   decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision>;
 }

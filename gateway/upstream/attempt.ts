@@ -102,7 +102,7 @@ export class Attempt {
     this.#end(this.failure);
   }
 
-  /** Only the first outcome counts. */
+  /** Settles the attempt with its first outcome; later outcomes are ignored. */
   #end(error: Error | undefined): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

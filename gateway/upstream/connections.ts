@@ -151,7 +151,7 @@ export class Connections {
     this.host = url.host;
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
-    // The probe has no sealed principal (identity of a client), so every service rejects it before doing anything.
+    // The probe has no signed principal (the identity of a client), so every service rejects it before doing anything.
     this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options), expiry());
   }

@@ -5,7 +5,7 @@ import type { Connection, Connections, ResponseHandler } from './connections.ts'
 
 /** Methods whose requests never have a body. */
 const BODILESS = ['GET', 'HEAD'];
-/** Replaced by the length of the body that was received. */
+/** Headers about the length of the body. They are replaced by the Content-Length of the body that was received. */
 const FRAMING = ['content-length', 'transfer-encoding'];
 
 /** A client's request whose body was received. */

@@ -79,7 +79,7 @@ export const uuid = z
 /** A UUID in a response. */
 export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
-/** Unix seconds in a body. */
+/** A time in a request or response body, in Unix seconds. */
 export const timestamp = z.int().min(0).meta({ description: 'Unix seconds', example: 1790000000 });
 
 /** Unix seconds in a query string. */

@@ -96,7 +96,7 @@ function indexGuild(data: ChatGuildData): ChatGuild {
   return { data, roles: byId(data.roles), members: byId(sorted), sorted };
 }
 
-/** A bot has a managed role. If the file names it without describing it, the role is above all others. */
+/** Adds the managed role of the bot. If the world file names but does not describe it, it is above all other roles. */
 function addBotRoles(data: ChatGuildData): void {
   for (const id of data.bot.roles) {
     if (data.roles.some((role) => role.id === id)) continue;

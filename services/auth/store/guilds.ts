@@ -55,7 +55,7 @@ export async function setSuspended(
   now: Date,
 ): Promise<number[]> {
   await transaction.query('UPDATE auth.guilds SET suspended_at = $2 WHERE guild_id = $1', [guildId, suspendedAt]);
-  // The keys are locked in the same order as in recordUse, because another order can cause deadlocks.
+  // Locks the rows of the API keys in the same order as recordUse does, because another order can cause deadlocks.
   const rows = await transaction.query<{ number: number }>(
     `WITH locked AS (
        SELECT number FROM auth.keys WHERE guild_id = $1 AND revoked_at IS NULL ORDER BY number FOR NO KEY UPDATE)

@@ -97,7 +97,7 @@ export async function revokeKeys(
   number: number | null,
   now: Date,
 ): Promise<number[]> {
-  // The keys are locked in the same order as in recordUse, because another order can cause deadlocks.
+  // Locks the rows of the API keys in the same order as recordUse does, because another order can cause deadlocks.
   const rows = await transaction.query<{ number: number }>(
     `WITH locked AS (
        SELECT number FROM auth.keys

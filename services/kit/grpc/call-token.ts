@@ -48,13 +48,13 @@ export function verifyCallToken(
   now: number,
 ): string | undefined {
   const [payload = '', mac = '', ...rest] = token.split('.');
-  const sealed = readPayload(payload);
-  if (!sealed || rest.length > 0 || !names.has(sealed.caller)) return undefined;
-  const purpose = callPurpose(sealed.caller, called.audience);
+  const content = readPayload(payload);
+  if (!content || rest.length > 0 || !names.has(content.caller)) return undefined;
+  const purpose = callPurpose(content.caller, called.audience);
   if (!ring.verifies(purpose, payload, Buffer.from(mac, 'base64url'))) return undefined;
-  const isCurrent = Math.abs(now - sealed.at) <= LIFETIME_MS;
-  const isForThis = sealed.method === called.method && sealed.audience === called.audience;
-  return isCurrent && isForThis ? sealed.caller : undefined;
+  const isCurrent = Math.abs(now - content.at) <= LIFETIME_MS;
+  const isForThis = content.method === called.method && content.audience === called.audience;
+  return isCurrent && isForThis ? content.caller : undefined;
 }
 
 /** Parses the claims of a call token without verifying the signature; undefined if the token is malformed. */

@@ -43,8 +43,8 @@ const signed = (payload: string, request: SignedRequest) => `${payload}\n${reque
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
   const { keyId, guildId, scopes, legacy, requestId } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
-  const sealed: SignedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
-  const payload = Buffer.from(JSON.stringify(sealed)).toString('base64url');
+  const content: SignedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
+  const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
 
@@ -63,9 +63,9 @@ export function verifyPrincipal(
   if (!ring.verifies(principalPurpose(request.audience), signed(payload, request), Buffer.from(mac, 'base64url'))) {
     throw new ApiError('MISSING_API_KEY');
   }
-  const sealed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
-  const isCurrent = sealed.issuedAt <= now + LEEWAY_MS && now <= sealed.expiresAt + LEEWAY_MS;
-  if (sealed.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
-  const { keyId, guildId, scopes, legacy, requestId } = sealed;
+  const content = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
+  const isCurrent = content.issuedAt <= now + LEEWAY_MS && now <= content.expiresAt + LEEWAY_MS;
+  if (content.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
+  const { keyId, guildId, scopes, legacy, requestId } = content;
   return { keyId, guildId, scopes, legacy, requestId };
 }

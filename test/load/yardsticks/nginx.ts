@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { limitWithLua } from './nginx-lua.ts';
 
@@ -66,9 +66,4 @@ http {
 
 function hashOf(key: string): string {
   return createHash('sha1').update(key).digest('base64');
-}
-
-/** The content of the error log. */
-export function nginxErrors(folder: string): string {
-  return readFileSync(join(folder, 'error.log'), 'utf8');
 }
