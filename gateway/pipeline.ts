@@ -29,7 +29,7 @@ import { closesConnection, guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
-import { checkScope, scopesOf } from './steps/scope.ts';
+import { checkScope } from './steps/scope.ts';
 import type { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { type Proxy, WaitEnded } from './upstream/proxy.ts';
 
@@ -226,8 +226,8 @@ export class Pipeline {
     const { proxy, ring, clock } = this.#parts;
     const { request, response } = state;
     const { requestId } = state.context;
-    const { keyId, guildId, legacy } = grant;
-    const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
+    const { keyId, guildId } = grant;
+    const principal: Principal = { keyId, guildId, requestId };
     const signedRequest = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, signedRequest, clock.now());

@@ -25,7 +25,7 @@ const ring = new SecretRing(TEST_SECRETS);
 /** Polls on a separate connection, and returns the text of the body. */
 async function poll(at: RunningService, guildId: string, server: string, wait: number): Promise<string> {
   const target = `/api/v1/game/servers/${server}/commands?wait=${wait}`;
-  const principal = { keyId: `${guildId}-1`, guildId, scopes: null, legacy: true, requestId: 'test' };
+  const principal = { keyId: `${guildId}-1`, guildId, requestId: 'test' };
   const signedRequest = { audience: 'activity', method: 'GET', target };
   const headers = { [PRINCIPAL_HEADER]: signPrincipal(ring, principal, signedRequest, Date.now()) };
   const [response] = (await once(

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-const PRINCIPAL: Principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null, legacy: true, requestId: 'test' };
+const PRINCIPAL: Principal = { keyId: `${GUILD}-1`, guildId: GUILD, requestId: 'test' };
 const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
 const MINUTE = 60_000;
 
@@ -47,7 +47,7 @@ const FORGERIES: Record<string, (request: SignedRequest, ring: SecretRing) => st
   'was lengthened': (request, ring) =>
     changed(seal(request, ring, Date.now() - MINUTE), { expiresAt: Date.now() + MINUTE }),
   'names another guild than was signed': (request, ring) => changed(seal(request, ring), { guildId: OTHER_GUILD }),
-  'names other scopes than were signed': (request, ring) => changed(seal(request, ring), { scopes: ['sync:write'] }),
+  'names another key than was signed': (request, ring) => changed(seal(request, ring), { keyId: 'another' }),
   'was for another guild': (request, ring) =>
     seal(
       {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SecretRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, signPrincipal } from '#kit/security/principal.ts';
-import { SCOPES } from '#proto/rest/scopes.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { chatIdOf, type Guild, gameIdOf, userOf, usersIn, type World } from './world.ts';
 
@@ -146,8 +145,6 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
     const principal = {
       keyId: guild.id,
       guildId: guild.id,
-      scopes: [...SCOPES],
-      legacy: false,
       requestId: randomUUID(),
     };
     const signedRequest = { audience: scenario.service, method: request.method, target: PREFIX + request.path };

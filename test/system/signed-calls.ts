@@ -49,7 +49,7 @@ export async function sealedFetch(
   { method, path, body, headers = {}, signal }: SealedRequest,
 ): Promise<SealedResponse> {
   const target = API_PREFIX + path;
-  const whole = { keyId: `${principal.guildId}-1`, scopes: null, legacy: true, requestId: 'test', ...principal };
+  const whole = { keyId: `${principal.guildId}-1`, requestId: 'test', ...principal };
   const signedRequest = { audience: service.audience, method, target };
   const ring = new SecretRing(service.secrets ?? TEST_SECRETS);
   const response = await fetch(`http://${service.address}${target}`, {
