@@ -126,7 +126,10 @@ export const MUTANTS: readonly Mutant[] = [
   { check: 'limits are kept', apply: () => vi.mocked(limit.checkLimits).mockResolvedValue(undefined) },
   {
     check: 'the principal is sealed for the request',
-    apply: () => vi.mocked(principal.verifyPrincipal).mockImplementation(() => ({ ...ANYBODY, requestId: 'mutant' })),
+    apply: () =>
+      vi
+        .mocked(principal.verifyPrincipal)
+        .mockImplementation(() => ({ ...ANYBODY, keyPrefix: ANYBODY.prefix, scopes: null, requestId: 'mutant' })),
   },
   {
     check: "the guild in the body is the key's",
