@@ -17,8 +17,6 @@ const PRINCIPAL: Principal = {
   keyId: `${GUILD}-1`,
   keyPrefix: 'test',
   guildId: GUILD,
-  scopes: null,
-  legacy: true,
   requestId: 'test',
 };
 const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
