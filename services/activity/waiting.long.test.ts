@@ -29,6 +29,8 @@ async function poll(at: RunningService, guildId: string, server: string, wait: n
     keyId: `${guildId}-1`,
     keyPrefix: 'test',
     guildId,
+    scopes: null,
+    legacy: true,
     requestId: 'test',
   };
   const signedRequest = { audience: 'activity', method: 'GET', target };

@@ -17,6 +17,8 @@ const PRINCIPAL: Principal = {
   keyId: `${GUILD}-1`,
   keyPrefix: 'test',
   guildId: GUILD,
+  scopes: null,
+  legacy: true,
   requestId: 'test',
 };
 const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');

@@ -82,6 +82,8 @@ it("with lookup's keys an attacker cannot sign a principal for any other service
     keyId: `${GUILD}-1`,
     keyPrefix: 'test',
     guildId: GUILD,
+    scopes: null,
+    legacy: true,
     requestId: 'test',
   };
   const statuses = new Set<number>();

@@ -57,6 +57,8 @@ export async function sealedFetch(
   const whole = {
     keyId: `${principal.guildId}-1`,
     keyPrefix: TEST_PREFIX,
+    scopes: null,
+    legacy: true,
     requestId: 'test',
     ...principal,
   };

@@ -43,9 +43,9 @@ const signed = (payload: string, request: SignedRequest) => `${payload}\n${reque
  * the target.
  */
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
-  const { keyId, keyPrefix, guildId, requestId } = principal;
-  const [issuedAt, expiresAt] = [now, now + LIFETIME_MS];
-  const content: SignedPrincipal = { version: VERSION, issuedAt, expiresAt, keyId, keyPrefix, guildId, requestId };
+  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = principal;
+  const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
+  const content: SignedPrincipal = { keyId, keyPrefix, guildId, scopes, legacy, requestId, ...times };
   const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
@@ -68,6 +68,6 @@ export function verifyPrincipal(
   const content = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
   const isCurrent = content.issuedAt <= now + LEEWAY_MS && now <= content.expiresAt + LEEWAY_MS;
   if (content.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
-  const { keyId, keyPrefix, guildId, requestId } = content;
-  return { keyId, keyPrefix, guildId, requestId };
+  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = content;
+  return { keyId, keyPrefix, guildId, scopes, legacy, requestId };
 }
