@@ -29,7 +29,7 @@ import { closesConnection, guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
-import { checkScope } from './steps/scope.ts';
+import { checkScope, scopesOf } from './steps/scope.ts';
 import type { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { type Proxy, WaitEnded } from './upstream/proxy.ts';
 

@@ -54,7 +54,7 @@ const FORGERIES: Record<string, (request: SignedRequest, ring: SecretRing) => st
   'was lengthened': (request, ring) =>
     changed(seal(request, ring, Date.now() - MINUTE), { expiresAt: Date.now() + MINUTE }),
   'names another guild than was signed': (request, ring) => changed(seal(request, ring), { guildId: OTHER_GUILD }),
-  'names another key than was signed': (request, ring) => changed(seal(request, ring), { keyId: 'another' }),
+  'names other scopes than were signed': (request, ring) => changed(seal(request, ring), { scopes: ['sync:write'] }),
   'was for another guild': (request, ring) =>
     seal(
       {

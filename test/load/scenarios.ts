@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SecretRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, signPrincipal } from '#kit/security/principal.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { chatIdOf, type Guild, gameIdOf, userOf, usersIn, type World } from './world.ts';
 
@@ -146,6 +147,8 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
       keyId: guild.id,
       keyPrefix: `service_${guild.id}_test`,
       guildId: guild.id,
+      scopes: [...SCOPES],
+      legacy: false,
       requestId: randomUUID(),
     };
     const signedRequest = { audience: scenario.service, method: request.method, target: PREFIX + request.path };

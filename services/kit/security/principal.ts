@@ -8,15 +8,15 @@ const VERSION = 1;
 const LIFETIME_MS = 30_000;
 const LEEWAY_MS = 5_000;
 
-/**
- * The authenticated client of a request; the gateway sends it to the service in a signed header. The gateway has already
- * checked the scopes.
- */
+/** The authenticated client of a request; the gateway sends it to the service in a signed header. */
 export interface Principal {
   keyId: string;
   /** The public start of the API key, as lists of keys and events show it. */
   keyPrefix: string;
   guildId: string;
+  /** The scopes of the API key; null for a legacy key, which has every scope. */
+  scopes: readonly string[] | null;
+  legacy: boolean;
   requestId: string;
 }
 

@@ -12,6 +12,8 @@ const PRINCIPAL: Principal = {
   keyId: '900000000000000001-1',
   keyPrefix: 'service_900000000000000001_abcdef',
   guildId: '900000000000000001',
+  scopes: ['lookup:read'],
+  legacy: false,
   requestId: 'request-1',
 };
 const REQUEST: SignedRequest = { audience: 'lookup', method: 'GET', target: '/api/v1/lookup/game/1?x=1' };
@@ -25,6 +27,19 @@ test('a principal is valid for the request that it was signed for, for 30 s with
     expect(() => verifyPrincipal(ring, sealed, REQUEST, now)).toThrow(MISSING);
   }
 });
+
+test('a legacy principal keeps its null scopes', () => {
+  const legacy = { ...PRINCIPAL, scopes: null, legacy: true };
+  expect(verifyPrincipal(ring, signPrincipal(ring, legacy, REQUEST, NOW), REQUEST, NOW)).toEqual(legacy);
+});
+
+test.each([[[]], [['a']], [['ab']], [['abc']], [['é', '"']], [['lookup:read', 'members:read']]])(
+  'a signed principal contains the scopes %j',
+  (scopes) => {
+    const principal = { ...PRINCIPAL, scopes };
+    expect(verifyPrincipal(ring, signPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
+  },
+);
 
 test.each([
   ['method', { method: 'HEAD' }],
