@@ -73,7 +73,9 @@ async function expectRecovery(limiter: Limiter, name: string): Promise<void> {
   const started = performance.now();
   await expect.poll(state, { ...PATIENCE, interval: 20 }).toEqual({ degraded: false, open: 0 });
   withinBound(`an idle gateway uses Redis again: ${name}`, performance.now() - started, RECOVERY_MS);
-  expect(lines.filter((line) => line.startsWith('rate limits are')).at(-1)).toBe('rate limits are exact again');
+  expect(lines.filter((line) => line.startsWith('rate limits are')).at(-1)).toBe(
+    'rate limits are counted in Redis again',
+  );
   await untilExact(limiter);
 }
 

@@ -137,8 +137,8 @@ export async function insertServerCommand(
 }
 
 /**
- * Stores a command for several game servers as one row. Returns undefined if the guild has `MAX_OPEN_COMMANDS` open
- * shared commands. The guild must be locked.
+ * Stores a command for several game servers as one row. Returns undefined if the guild already has `MAX_OPEN_COMMANDS`
+ * such commands that are neither acknowledged nor expired. The caller must hold the lock of the guild.
  */
 export async function insertSharedCommand(
   transaction: Queryable,

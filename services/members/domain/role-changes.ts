@@ -22,9 +22,9 @@ export interface Changes {
   failed: RoleFailure[];
 }
 
-/** The outcome of a role synchronisation of one member. */
+/** The result of synchronising the roles of one member with the guild's role bindings. */
 export interface Done {
-  /** IDs of roles that a binding governs and that the member keeps. */
+  /** IDs of the roles that the member has and keeps, of those roles that the guild's role bindings assign or remove. */
   unchanged: string[];
   changes: Changes;
   /** True if the chat account is not in the guild. */
@@ -56,9 +56,11 @@ export class RoleChanges {
   }
 
   /**
-   * Makes a member's roles match verdicts that the bindings gave for a link. Returns undefined if the link has changed
-   * since. With `only`, which synchronisation jobs use, only these roles are changed, and the guild's roles may come
-   * from the cache. Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
+   * Changes a member's roles as the verdicts on them say. A verdict is the result of evaluating the guild's role
+   * bindings for the member's link. Returns undefined if the link has changed since the evaluation. Synchronisation
+   * jobs set `only`: then only these roles are changed, and the list of the guild's roles may come from the cache.
+   * Throws MemberBusy if another process still holds the member's lock at the time `until` (as returned by
+   * performance.now()).
    */
   applyVerdicts(
     member: store.MemberName,
@@ -79,8 +81,8 @@ export class RoleChanges {
   }
 
   /**
-   * Plans a member's role changes. Reads the member without a cache, and reloads the guild's roles if a role of a
-   * binding is not among the cached roles.
+   * Plans a member's role changes. The member is read without a cache. The guild's roles are reloaded if the role of a
+   * role binding is not among the cached ones.
    */
   async #plan(
     { guildId, chatId }: store.MemberName,
@@ -109,7 +111,8 @@ export class RoleChanges {
     const changes: Changes = { added: [], removed: [], failed: [] };
     const all = await store.listGrants(database, member);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // The usual case after an unlink: the member has no granted role, so the chat platform need not be called.
+    // This is the usual case after an unlink. A synchronisation has assigned no role to the member, so there is none to
+    // remove, and the chat platform need not be called.
     if (!link && granted.length === 0) return { unchanged: [], changes, isAbsent: false };
     const plan = await this.#plan(member, verdicts, granted, only === undefined);
     if (!plan) {
@@ -119,8 +122,8 @@ export class RoleChanges {
     changes.failed.push(...plan.failed);
     if (plan.forget.length + plan.add.length > 0) await lock.renew();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
-    // Grants are stored before the roles are assigned. Otherwise a role that a killed process assigned would never be
-    // removed.
+    // The IDs of assigned roles are stored before the roles are assigned. Otherwise a role that was assigned by a
+    // process which was killed immediately afterwards would never be removed.
     if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
     const reason = link ? `Guild Data: bindings for game account ${link.gameId}` : 'Guild Data: no longer verified';
     for (const roleId of plan.add) await this.#change({ ...member, roleId, give: true, reason }, lock, changes);
@@ -141,16 +144,13 @@ export class RoleChanges {
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
-    // After a fault of the chat platform the role may have been changed, so the grant stays stored.
+    // After an error of the chat platform the role may have been assigned all the same, so it stays stored as assigned.
     const isHeld = give ? outcome === 'done' : outcome === 'not permitted';
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
 
-/**
- * Returns the error if it is a fault of the chat platform; rethrows every other error, for example when the lock was
- * lost.
- */
+/** Returns the error if the chat platform caused it. Rethrows every other error, for example the loss of the lock. */
 function faultOf(thrown: unknown): ApiError {
   if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);

@@ -82,7 +82,7 @@ export async function requeuedJob(transaction: Queryable, { guildId, id }: JobNa
   }
 }
 
-/** Marks an unfinished job as failed after an operator has discarded the job's item in the queue. */
+/** Marks an unfinished synchronisation job as failed, after an operator has discarded the job's item in the queue. */
 export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<void> {
   await transaction.query(
     `UPDATE members.sync_jobs SET state = 'failed', cause = $3
@@ -91,7 +91,10 @@ export async function skippedJob(transaction: Queryable, { guildId, id }: JobNam
   );
 }
 
-/** Cancels an unfinished job. The process that runs the job notices the cancellation before the next member. */
+/**
+ * Cancels an unfinished synchronisation job. The process that runs the job stops before it handles the next member of
+ * the guild.
+ */
 export async function cancelJob(
   on: Queryable,
   { guildId, id }: JobName,

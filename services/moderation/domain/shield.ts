@@ -11,11 +11,14 @@ export interface ShieldOptions {
   /** The maximum number of entries in a guild's own flagged list. The flagged list for all guilds has no maximum. */
   maxEntries: number;
   telemetry: ModerationTelemetry;
-  /** Called with the guild ID after each change of the flagged list. */
+  /** Called with the guild ID after an entry of the guild's list of flagged players was added, replaced or removed. */
   onChange: (guildId: string) => void;
 }
 
-/** Adds, removes and lists entries of the flagged list, which operators maintain. */
+/**
+ * Adds, removes and lists entries of the flagged list: players whom operators have flagged, in one guild or in all
+ * guilds.
+ */
 export class Shield {
   readonly #options: ShieldOptions;
 
