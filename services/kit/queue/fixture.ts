@@ -84,6 +84,12 @@ export class QueueFixture {
     this.#workers = [];
   }
 
+  /** Moves the clock, and lets the workers look for items that have become due instead of waiting for their next poll. */
+  async pass(milliseconds: number): Promise<void> {
+    await this.time.advance(milliseconds);
+    for (const worker of this.#workers) worker.wake();
+  }
+
   openPool(url = this.testDatabase.url): Database {
     const { metrics, log } = this;
     const pool = openDatabase({ url, poolMax: 5, name: 'queue-test', metrics, log });
