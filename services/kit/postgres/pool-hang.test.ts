@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, vi, test as vitestTest } from 'vitest';
+import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -26,36 +26,35 @@ interface Rig {
   isOpen: () => Promise<boolean>;
 }
 
-const test = vitestTest.extend<{ rig: Rig }>({
-  // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of the fixtures that this one needs
-  rig: async ({}, use) => {
-    const testDatabase = await createTestDatabase();
-    const url = new URL(testDatabase.url);
-    const proxy = await startTcpProxy(Number(url.port));
-    url.port = String(proxy.port);
-    const logged: string[] = [];
-    const log = pino({}, { write: (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg) });
-    const metrics = new Metrics();
-    const database = openDatabase({ url: url.href, poolMax: 5, name: SCHEMA, metrics, log });
-    const direct = openDatabase({ url: testDatabase.url, poolMax: 5, name: 'direct', metrics: new Metrics(), log });
-    await direct.query(`CREATE SCHEMA ${SCHEMA}`);
-    await direct.query(`CREATE TABLE ${SCHEMA}.boats (id int PRIMARY KEY, name text)`);
-    await direct.query(`INSERT INTO ${SCHEMA}.boats VALUES (1), (2)`);
-    // All connections of the pool are open.
-    await Promise.all(Array.from({ length: 5 }, () => database.query('SELECT pg_sleep(0.05)')));
-    await use({
-      proxy,
-      database,
-      direct,
-      logged,
-      read: () => database.query(`SELECT id FROM ${SCHEMA}.boats`),
-      isOpen: async () => (await metrics.registry.metrics()).includes('breaker_open{dependency="postgres"} 1'),
-    });
+async function startRig({ onTestFinished }: TestContext): Promise<Rig> {
+  const testDatabase = await createTestDatabase();
+  const url = new URL(testDatabase.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  const logged: string[] = [];
+  const log = pino({}, { write: (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg) });
+  const metrics = new Metrics();
+  const database = openDatabase({ url: url.href, poolMax: 5, name: SCHEMA, metrics, log });
+  const direct = openDatabase({ url: testDatabase.url, poolMax: 5, name: 'direct', metrics: new Metrics(), log });
+  onTestFinished(async () => {
     await proxy.close();
     await Promise.all([database.close(), direct.close()]);
     await testDatabase.drop();
-  },
-});
+  });
+  await direct.query(`CREATE SCHEMA ${SCHEMA}`);
+  await direct.query(`CREATE TABLE ${SCHEMA}.boats (id int PRIMARY KEY, name text)`);
+  await direct.query(`INSERT INTO ${SCHEMA}.boats VALUES (1), (2)`);
+  // All connections of the pool are open.
+  await Promise.all(Array.from({ length: 5 }, () => database.query('SELECT pg_sleep(0.05)')));
+  return {
+    proxy,
+    database,
+    direct,
+    logged,
+    read: () => database.query(`SELECT id FROM ${SCHEMA}.boats`),
+    isOpen: async () => (await metrics.registry.metrics()).includes('breaker_open{dependency="postgres"} 1'),
+  };
+}
 
 /** The time until a call failed with UNAVAILABLE. */
 async function rejection(call: () => Promise<unknown>): Promise<number> {
@@ -77,8 +76,8 @@ function soon(condition: () => Promise<void>): Promise<void> {
 describe('a pool', WAITING_TOGETHER, () => {
   test.for(HANGS)(
     'a server that %s: the first callers wait two seconds, later ones fail immediately, and none waits after its return',
-    async ([how, begin, end], { rig }) => {
-      const { proxy, database, logged, read, isOpen } = rig;
+    async ([how, begin, end], context) => {
+      const { proxy, database, logged, read, isOpen } = await startRig(context);
       begin(proxy);
       const first = await Promise.all(Array.from({ length: 8 }, () => rejection(read)));
       withinBound(`the first callers of a server that ${how}`, Math.max(...first), FIRST_MS);
@@ -105,8 +104,8 @@ describe('a pool', WAITING_TOGETHER, () => {
     },
   );
 
-  test('the probe detects a table that is locked against reads, and its unlocking', async ({ rig }) => {
-    const { direct, read, isOpen } = rig;
+  test('the probe detects a table that is locked against reads, and its unlocking', async (context) => {
+    const { direct, read, isOpen } = await startRig(context);
     const release = Promise.withResolvers<void>();
     const locked = Promise.withResolvers<void>();
     const locking = direct.transaction(async (transaction) => {
@@ -124,10 +123,8 @@ describe('a pool', WAITING_TOGETHER, () => {
     expect(await read()).toHaveLength(2);
   });
 
-  test('callers with slow reads or waits for a row open no breaker, and use no more connections than the pool has', async ({
-    rig,
-  }) => {
-    const { database, direct, logged, read, isOpen } = rig;
+  test('callers with slow reads or waits for a row open no breaker, and use no more connections than the pool has', async (context) => {
+    const { database, direct, logged, read, isOpen } = await startRig(context);
     const release = Promise.withResolvers<void>();
     const locked = Promise.withResolvers<void>();
     const locking = direct.transaction(async (transaction) => {
@@ -154,8 +151,8 @@ describe('a pool', WAITING_TOGETHER, () => {
     expect(logged).toEqual([]);
   });
 
-  test('a slow network does not open the breaker while there are responses', async ({ rig }) => {
-    const { proxy, read, isOpen } = rig;
+  test('a slow network does not open the breaker while there are responses', async (context) => {
+    const { proxy, read, isOpen } = await startRig(context);
     proxy.slow(300);
     const all = await Promise.all(Array.from({ length: 5 }, read));
     expect(all.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
@@ -165,8 +162,8 @@ describe('a pool', WAITING_TOGETHER, () => {
     proxy.slow(0);
   });
 
-  test('reset connections are replaced immediately, without opening the breaker', async ({ rig }) => {
-    const { proxy, read, isOpen } = rig;
+  test('reset connections are replaced immediately, without opening the breaker', async (context) => {
+    const { proxy, read, isOpen } = await startRig(context);
     proxy.resetAfter(1);
     await rejection(read);
     proxy.resetAfter(null);
@@ -175,10 +172,8 @@ describe('a pool', WAITING_TOGETHER, () => {
     expect(await isOpen()).toBe(false);
   });
 
-  test('a commit whose response is lost is not retried, and fails after the timeout of a statement', async ({
-    rig,
-  }) => {
-    const { proxy, database, direct } = rig;
+  test('a commit whose response is lost is not retried, and fails after the timeout of a statement', async (context) => {
+    const { proxy, database, direct } = await startRig(context);
     const committing = database.transaction(async (transaction) => {
       await transaction.query(`INSERT INTO ${SCHEMA}.boats VALUES (3)`);
       proxy.dropResponses();
