@@ -202,8 +202,8 @@ export class Pipeline {
     const { proxy, ring, clock } = this.#parts;
     const { request, response } = state;
     const { requestId } = state.context;
-    const { keyId, guildId, legacy } = grant;
-    const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
+    const { keyId, prefix: keyPrefix, guildId, legacy } = grant;
+    const principal: Principal = { keyId, keyPrefix, guildId, scopes: scopesOf(grant), legacy, requestId };
     const signedRequest = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, signedRequest, clock.now());

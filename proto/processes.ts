@@ -15,20 +15,21 @@ export interface ProcessContract {
  * table (services/kit/security/purposes.ts), and so are the addresses that `npm start` and the chart pass to it.
  */
 export const PROCESSES = {
-  auth: { calls: [], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },
-  lookup: { calls: [], proxies: [], servesHttp: true, stores: [] },
-  bindings: { calls: ['lookup'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  auth: { calls: ['events'], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },
+  lookup: { calls: ['events'], proxies: [], servesHttp: true, stores: [] },
+  bindings: { calls: ['lookup', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
   members: {
-    calls: ['lookup', 'bindings'],
+    calls: ['lookup', 'bindings', 'events'],
     proxies: [],
     servesHttp: true,
     stores: ['idempotency', 'verification-token'],
   },
-  activity: { calls: ['lookup', 'members'], proxies: [], servesHttp: true, stores: ['idempotency'] },
-  moderation: { calls: ['activity'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  activity: { calls: ['lookup', 'members', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  moderation: { calls: ['activity', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  events: { calls: [], proxies: [], servesHttp: true, stores: ['idempotency', 'webhook-secret'] },
   gateway: {
     calls: ['auth'],
-    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation'],
+    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
     servesHttp: false,
     stores: [],
   },

@@ -20,6 +20,8 @@ export const CATEGORIES = {
   members_read: { limit: 100, per: 'guild' },
   verify_write: { limit: 50, per: 'guild' },
   sync_write: { limit: 30, per: 'guild' },
+  events_read: { limit: 300, per: 'key' },
+  webhooks_write: { limit: 30, per: 'guild' },
 } as const satisfies Record<string, { limit: number; per: 'guild' | 'key' }>;
 
 export type Category = keyof typeof CATEGORIES;

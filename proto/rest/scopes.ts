@@ -1,4 +1,4 @@
-/** All scopes (specification, section 5). */
+/** All scopes that a key may have. */
 export const SCOPES = [
   'moderation:read',
   'moderation:write',
@@ -8,6 +8,14 @@ export const SCOPES = [
   'sync:write',
   'activity:write',
   'server:write',
+  'activity:read',
+  'server:read',
+  'sync:read',
+  'events:read',
+  'webhooks:read',
+  'webhooks:write',
+  'commands:read',
+  'commands:write',
 ] as const;
 
 /** The scopes that a plugin in a game server needs. Sending commands and creating webhooks are not among them. */

@@ -1,6 +1,7 @@
 import {
   databaseConfig,
   type Environment,
+  eventsConfig,
   grpcAddress,
   grpcConfig,
   httpConfig,
@@ -16,6 +17,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
+  ...eventsConfig,
   ...httpConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   MEMBERS_GRPC_ADDRESS: grpcAddress(),

@@ -25,7 +25,14 @@ const ring = new SecretRing(TEST_SECRETS);
 /** Polls on a separate connection, and returns the text of the body. */
 async function poll(at: RunningService, guildId: string, server: string, wait: number): Promise<string> {
   const target = `/api/v1/game/servers/${server}/commands?wait=${wait}`;
-  const principal = { keyId: `${guildId}-1`, guildId, scopes: null, legacy: true, requestId: 'test' };
+  const principal = {
+    keyId: `${guildId}-1`,
+    keyPrefix: 'test',
+    guildId,
+    scopes: null,
+    legacy: true,
+    requestId: 'test',
+  };
   const signedRequest = { audience: 'activity', method: 'GET', target };
   const headers = { [PRINCIPAL_HEADER]: signPrincipal(ring, principal, signedRequest, Date.now()) };
   const [response] = (await once(

@@ -1,6 +1,7 @@
 import {
   databaseConfig,
   type Environment,
+  eventsConfig,
   grpcConfig,
   number,
   processConfig,
@@ -14,6 +15,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
+  ...eventsConfig,
   /**
    * How long, in seconds, audit entries are stored; 0 means forever. The database never deletes entries younger than 30
    * days.

@@ -1,6 +1,7 @@
 import {
   databaseConfig,
   type Environment,
+  eventsConfig,
   grpcAddress,
   grpcConfig,
   httpConfig,
@@ -17,6 +18,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
+  ...eventsConfig,
   ...httpConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,

@@ -1,6 +1,7 @@
 import {
   databaseConfig,
   type Environment,
+  eventsConfig,
   grpcConfig,
   httpConfig,
   number,
@@ -14,6 +15,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
+  ...eventsConfig,
   ...httpConfig,
   /** How long, in seconds, the IDs of rejected writes are stored, so that repeats of these writes are rejected too. */
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),

@@ -1,6 +1,7 @@
 import {
   databaseConfig,
   type Environment,
+  eventsConfig,
   grpcAddress,
   grpcConfig,
   httpConfig,
@@ -18,6 +19,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
+  ...eventsConfig,
   ...httpConfig,
   ...queueConfig,
   ...gamePlatformConfig,

@@ -109,7 +109,7 @@ function forgeries(holder: string): string[] {
       }
       if (!ring.purposes.includes(`principal:${audience}`)) continue;
       const request = { audience, method: 'GET', target: '/' };
-      const principal = { keyId: '1', guildId: '1', scopes: null, legacy: true, requestId: '1' };
+      const principal = { keyId: '1', keyPrefix: '1', guildId: '1', scopes: null, legacy: true, requestId: '1' };
       const seal = signPrincipal(signer(`principal:${audience}`), principal, request, NOW);
       try {
         verifyPrincipal(ring, seal, request, NOW);

@@ -13,7 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-const PRINCIPAL: Principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null, legacy: true, requestId: 'test' };
+const PRINCIPAL: Principal = {
+  keyId: `${GUILD}-1`,
+  keyPrefix: 'test',
+  guildId: GUILD,
+  scopes: null,
+  legacy: true,
+  requestId: 'test',
+};
 const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
 const MINUTE = 60_000;
 

@@ -78,7 +78,14 @@ it("with lookup's keys an attacker cannot call any other service, whichever call
 }, 60_000);
 
 it("with lookup's keys an attacker cannot sign a principal for any other service", async () => {
-  const principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null, legacy: true, requestId: 'test' };
+  const principal = {
+    keyId: `${GUILD}-1`,
+    keyPrefix: 'test',
+    guildId: GUILD,
+    scopes: null,
+    legacy: true,
+    requestId: 'test',
+  };
   const statuses = new Set<number>();
   for (const audience of HTTP) {
     const route = ROUTES.find(({ service, method }) => service === audience && method === 'GET');

@@ -145,6 +145,7 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
   return make(scenario, world, seed, (request, guild) => {
     const principal = {
       keyId: guild.id,
+      keyPrefix: `service_${guild.id}_test`,
       guildId: guild.id,
       scopes: [...SCOPES],
       legacy: false,

@@ -12,6 +12,8 @@ export const testEnvironment = (databaseUrl: string) => ({
   LOG_LEVEL: 'silent',
   INTERNAL_KEYS: testKeys(),
   DATABASE_URL: databaseUrl,
+  // Nothing listens there: recorded events stay in the queue.
+  EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
 });
 
 export interface SealedService {
@@ -42,6 +44,9 @@ export interface SealedResponse {
   body: any;
 }
 
+/** The prefix of the API key with which `sealedFetch` calls. */
+export const TEST_PREFIX = 'service_900000000000000001_test00';
+
 /** Calls a service as the gateway does, with the principal of a key, sealed for this request. */
 export async function sealedFetch(
   service: SealedService,
@@ -49,7 +54,14 @@ export async function sealedFetch(
   { method, path, body, headers = {}, signal }: SealedRequest,
 ): Promise<SealedResponse> {
   const target = API_PREFIX + path;
-  const whole = { keyId: `${principal.guildId}-1`, scopes: null, legacy: true, requestId: 'test', ...principal };
+  const whole = {
+    keyId: `${principal.guildId}-1`,
+    keyPrefix: TEST_PREFIX,
+    scopes: null,
+    legacy: true,
+    requestId: 'test',
+    ...principal,
+  };
   const signedRequest = { audience: service.audience, method, target };
   const ring = new SecretRing(service.secrets ?? TEST_SECRETS);
   const response = await fetch(`http://${service.address}${target}`, {

@@ -13,6 +13,7 @@ import { service as healthService } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
 import { currentPurpose, PURPOSE_HEADER, requestContext } from '../context.ts';
 import { ApiError, isServerError } from '../errors.ts';
+import { currentEventSource, EVENT_SOURCE_HEADER, formatEventSource } from '../events/source.ts';
 import { REQUEST_ID_HEADER } from '../http/request-id.ts';
 import type { Breaker } from '../resilience/breaker.ts';
 import { RetryBudget } from '../resilience/retry-budget.ts';
@@ -285,6 +286,8 @@ export class GrpcChannel {
     if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
     const purpose = currentPurpose();
     if (purpose !== 'caller') metadata.set(PURPOSE_HEADER, purpose);
+    const source = currentEventSource();
+    if (source) metadata.set(EVENT_SOURCE_HEADER, formatEventSource(source));
     return metadata;
   }
 }

@@ -19,6 +19,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
 import { PURPOSE_HEADER, type RequestContext, readPurpose, requestContext, withPurpose } from '../context.ts';
 import { asApiError, isServerError } from '../errors.ts';
+import { EVENT_SOURCE_HEADER, readEventSource, withEventSource } from '../events/source.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import { hostAndPort, reachableAt } from '../service/address.ts';
@@ -240,7 +241,8 @@ export class GrpcServer implements Part {
     const elapsed = this.#seconds.startTimer({ method: path });
     const code = await requestContext.run(context, async () => {
       try {
-        await withPurpose(readPurpose(purpose?.toString()), work);
+        const source = readEventSource(call.metadata.get(EVENT_SOURCE_HEADER)[0]?.toString());
+        await withPurpose(readPurpose(purpose?.toString()), () => (source ? withEventSource(source, work) : work()));
         return 'OK';
       } catch (thrown) {
         const error = asApiError(thrown);

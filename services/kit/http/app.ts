@@ -4,6 +4,7 @@ import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
 import type { Clock } from '../clock.ts';
 import { requestContext } from '../context.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isServerError } from '../errors.ts';
+import { withEventSource } from '../events/source.ts';
 import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '../postgres/idempotency.ts';
 import { holdsApiKey } from '../security/api-key.ts';
 import type { KeyRing } from '../security/keyring.ts';
@@ -113,7 +114,9 @@ function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppO
     const { requestId, guildId } = principal;
     await requestContext.run({ requestId, route: route.name, guildId }, async () => {
       try {
-        sendResult(response, route, await handler(await readRequest(route, request, response, principal)));
+        const read = await readRequest(route, request, response, principal);
+        const source = { kind: 'api_key', id: principal.keyPrefix } as const;
+        sendResult(response, route, await withEventSource(source, () => handler(read)));
       } catch (thrown) {
         const error = asApiError(thrown);
         if (isServerError(error)) log.error({ err: error }, 'request failed');

@@ -38,6 +38,15 @@ export interface Queryable {
   query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]>;
 }
 
+/** A transaction that has begun. */
+export interface Transaction extends Queryable {
+  /**
+   * Registers a function that is called after the commit, and after an error that leaves open if the commit succeeded.
+   * It must not throw.
+   */
+  afterCommit(callback: () => void): void;
+}
+
 /**
  * A pool of connections to a service's database. While PostgreSQL does not respond, every call fails immediately with
  * UNAVAILABLE. Otherwise a read waits for up to two seconds, and a statement that may change data for up to five. The
@@ -45,7 +54,7 @@ export interface Queryable {
  */
 export interface Database extends Queryable {
   /** Runs `work` in a transaction, which is committed if `work` succeeds and rolled back if it throws. */
-  transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
+  transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -162,7 +171,7 @@ interface ConnectionOptions {
 }
 
 /** One database connection while a caller has it checked out of the pool. */
-class Connection implements Queryable {
+class Connection implements Transaction {
   readonly #client: ClientBase;
   readonly #mayPrepare: boolean;
   readonly #health: DatabaseHealth;
@@ -170,6 +179,7 @@ class Connection implements Queryable {
    * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
    */
   isBroken = false;
+  readonly #committed: (() => void)[] = [];
 
   constructor({ client, mayPrepare, health }: ConnectionOptions) {
     this.#client = client;
@@ -179,6 +189,15 @@ class Connection implements Queryable {
 
   async query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]> {
     return (await this.run(statement, values)).rows as Result[];
+  }
+
+  afterCommit(callback: () => void): void {
+    this.#committed.push(callback);
+  }
+
+  /** Calls the functions that wait for the commit. */
+  committed(): void {
+    for (const callback of this.#committed.splice(0)) callback();
   }
 
   /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
@@ -215,14 +234,19 @@ class Connection implements Queryable {
 
 async function transaction<Result>(
   connection: Connection,
-  work: (transaction: Queryable) => Promise<Result>,
+  work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   await connection.run('BEGIN', undefined, READ_MS);
   try {
     const result = await work(connection);
-    const { command } = await connection.run('COMMIT');
+    // If the response to COMMIT is lost, the transaction may have been committed all the same.
+    const { command } = await connection.run('COMMIT').catch((error: unknown) => {
+      connection.committed();
+      throw error;
+    });
     // If a statement has failed and the work continued, PostgreSQL responds to COMMIT with ROLLBACK, without an error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
+    connection.committed();
     return result;
   } catch (error) {
     // A failed rollback marks the database connection as broken. The first error is thrown, because it is the cause.

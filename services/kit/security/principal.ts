@@ -11,6 +11,8 @@ const LEEWAY_MS = 5_000;
 /** The authenticated client of a request; the gateway sends it to the service in a signed header. */
 export interface Principal {
   keyId: string;
+  /** The public start of the API key, as lists of keys and events show it. */
+  keyPrefix: string;
   guildId: string;
   /** The scopes of the API key; null for a legacy key, which has every scope. */
   scopes: readonly string[] | null;
@@ -41,9 +43,9 @@ const signed = (payload: string, request: SignedRequest) => `${payload}\n${reque
  * the target.
  */
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
-  const { keyId, guildId, scopes, legacy, requestId } = principal;
+  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
-  const content: SignedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
+  const content: SignedPrincipal = { keyId, keyPrefix, guildId, scopes, legacy, requestId, ...times };
   const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
@@ -66,6 +68,6 @@ export function verifyPrincipal(
   const content = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
   const isCurrent = content.issuedAt <= now + LEEWAY_MS && now <= content.expiresAt + LEEWAY_MS;
   if (content.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
-  const { keyId, guildId, scopes, legacy, requestId } = content;
-  return { keyId, guildId, scopes, legacy, requestId };
+  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = content;
+  return { keyId, keyPrefix, guildId, scopes, legacy, requestId };
 }

@@ -10,6 +10,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const ring = new SecretRing([OLD]);
 const PRINCIPAL: Principal = {
   keyId: '900000000000000001-1',
+  keyPrefix: 'service_900000000000000001_abcdef',
   guildId: '900000000000000001',
   scopes: ['lookup:read'],
   legacy: false,

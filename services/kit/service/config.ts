@@ -239,5 +239,8 @@ export const redisConfig = {
 /** The environment variables of every gRPC server. */
 export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };
 
+/** The environment variables of every service that records events. */
+export const eventsConfig = { EVENTS_GRPC_ADDRESS: grpcAddress() };
+
 /** The environment variables of every service with REST routes. */
 export const httpConfig = { HTTP_PORT: port() };

@@ -49,7 +49,7 @@ async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', s
 }
 
 function send(http: string, method: string, path: string): Promise<Response> {
-  const principal = { keyId: 'k', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
+  const principal = { keyId: 'k', keyPrefix: 'test', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
   const signedRequest = { audience: 'sample', method, target: path };
   const seal = signPrincipal(new SecretRing([SECRET]), principal, signedRequest, Date.now());
   const body = method === 'POST' ? JSON.stringify({ guild_id: GUILD, chat_id: GUILD }) : undefined;

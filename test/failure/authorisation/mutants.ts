@@ -129,7 +129,7 @@ export const MUTANTS: readonly Mutant[] = [
     apply: () =>
       vi
         .mocked(principal.verifyPrincipal)
-        .mockImplementation(() => ({ ...ANYBODY, scopes: null, requestId: 'mutant' })),
+        .mockImplementation(() => ({ ...ANYBODY, keyPrefix: ANYBODY.prefix, scopes: null, requestId: 'mutant' })),
   },
   {
     check: "the guild in the body is the key's",

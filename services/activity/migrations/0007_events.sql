@@ -1,0 +1,31 @@
+-- Events that wait to be relayed to the events service, as a queue of the kit. Relayed events are deleted.
+CREATE TABLE activity.events (
+  guild_id text COLLATE "C" NOT NULL,
+  -- Counts from 1 in each guild, in the order of commits.
+  number bigint NOT NULL,
+  event_id uuid NOT NULL DEFAULT gen_random_uuid(),
+  type text NOT NULL,
+  source jsonb NOT NULL,
+  -- The persons that the data names: chat:<chat ID> and game:<game ID>.
+  persons text[] NOT NULL,
+  data jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
+  attempts integer NOT NULL DEFAULT 0,
+  run_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  leased_until timestamptz,
+  queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at timestamptz,
+  last_error text,
+  PRIMARY KEY (guild_id, number)
+);
+
+CREATE INDEX events_queued ON activity.events (guild_id, number) WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX events_queued_at ON activity.events (queued_at) WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX events_dead ON activity.events (guild_id, number) WHERE state = 'dead';
+
+-- The number of the newest event of each guild. The row stays when the guild is erased: numbers are never used twice.
+CREATE TABLE activity.event_counters (
+  guild_id text COLLATE "C" PRIMARY KEY,
+  last_number bigint NOT NULL
+) WITH (fillfactor = 50);

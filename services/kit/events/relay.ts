@@ -1,0 +1,83 @@
+import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
+import type { ErasureRule } from '../personal-data/erasure-rules.ts';
+import type { Database } from '../postgres/pool.ts';
+import type { QueueDefinition, QueueTable } from '../queue/definition.ts';
+import type { EventSource } from './source.ts';
+
+/** The name of the queue of recorded events in metrics, logs and guildctl. */
+export const EVENTS_QUEUE = 'events';
+
+/** The maximum number of events of one call; with 20 KB each they stay below the size limit of a gRPC message. */
+const MAX_BATCH = 40;
+/** The maximum number of guilds whose events a process relays at the same time. */
+const CONCURRENCY = 8;
+const LEASE_MS = 10_000;
+const HANDLE_MS = 5_000;
+
+export interface EventRelayOptions {
+  /** The database schema of the service, which contains the table `events`. It is also the name of the service. */
+  schema: string;
+  database: Database;
+  /** Stores events in the events service; a repeated call stores nothing twice. */
+  append: (request: AppendEventsRequest) => Promise<unknown>;
+}
+
+interface RecordedRow {
+  number: number;
+  id: string;
+  type: string;
+  createdAtMs: number;
+  source: EventSource;
+  persons: string[];
+  data: string;
+}
+
+/**
+ * The queue that relays a service's recorded events to the events service, in order per guild. Its worker leases the
+ * oldest event of a guild, which keeps other processes from relaying the guild's events, and relays the events after it
+ * in the same call. An event never becomes a dead letter, because later events must not overtake it.
+ */
+export function eventRelay({ schema, database, append }: EventRelayOptions): QueueDefinition {
+  const select = `SELECT number, event_id AS id, type, source, persons, data::text AS data,
+      (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
+    FROM ${schema}.events WHERE guild_id = $1 AND number >= $2::bigint AND finished_at IS NULL AND state = 'queued'
+    ORDER BY number LIMIT ${MAX_BATCH}`;
+  const deletion = `DELETE FROM ${schema}.events WHERE guild_id = $1 AND number = ANY ($2::bigint[])`;
+  return {
+    name: EVENTS_QUEUE,
+    table: eventsTable(schema),
+    ordered: true,
+    concurrency: CONCURRENCY,
+    leaseMs: LEASE_MS,
+    handleMs: HANDLE_MS,
+    handlerFinishes: true,
+    retry: { isPermanent: () => false, limits: { maxAttempts: null, maxOutageSeconds: null } },
+    async handle({ guildId, id }) {
+      const events = await database.query<RecordedRow>(select, [guildId, id]);
+      if (events.length === 0) return;
+      await append({ guildId, service: schema, events });
+      await database.query(deletion, [guildId, events.map(({ number }) => number)]);
+    },
+  };
+}
+
+const eventsTable = (schema: string): QueueTable => ({ name: `${schema}.events`, id: 'number', idType: 'bigint' });
+
+/**
+ * The rows and fields of a service's event tables that are deleted when a guild or a user is erased. An event that names
+ * the user stays without its data, so that no number is missing.
+ */
+export const eventErasureRules = (schema: string): ErasureRule[] => [
+  {
+    table: `${schema}.events`,
+    users: (['chat', 'game'] as const).map((account) => ({
+      column: 'persons',
+      account,
+      matches: `persons @> ARRAY['${account}:' || $user]`,
+      empty: { data: `'{"erased": true}'`, persons: `'{}'` },
+      shows: `jsonb_build_object('type', type)`,
+    })),
+  },
+  // Without the counter a guild that returns would use numbers again, and the events service would skip its events.
+  { table: `${schema}.event_counters`, keptRows: 'TRUE' },
+];
