@@ -9,13 +9,12 @@ export const events: DashboardSpec = {
   name: 'events',
   title: 'Events and webhooks',
   description: 'The log of events, its readers, and the deliveries to webhooks.',
-  jobs: 'guild-data/events',
   rows: {
     Log: [
       {
         title: 'Events stored, and duplicates skipped',
         description: 'Events that services sent to the log. A duplicate was sent again because its response was lost.',
-        unit: 'eps',
+        unit: 'ops',
         queries: { '{{outcome}}': `sum by (outcome) (rate(events_appended_total{${EVENTS}}[${RATE}]))` },
       },
       {
