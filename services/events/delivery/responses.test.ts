@@ -84,7 +84,7 @@ test.each([
   ],
   ['sends interim responses slowly', (socket: Socket) => drip(socket, 'HTTP/1.1 100 Continue\r\n\r\n'), null],
 ])('a server that %s is cut at the timeout', async (_, answer, status) => {
-  const { result } = await postTo(answer as (socket: Socket) => void, TIMEOUT_MS);
+  const { result } = await postTo(answer, TIMEOUT_MS);
   expect(result).toMatchObject({ status, error: 'timeout', isOurFault: false });
   expect(result.latencyMs).toBeGreaterThanOrEqual(TIMEOUT_MS - 1);
   expect(result.latencyMs).toBeLessThan(10 * TIMEOUT_MS);

@@ -69,11 +69,15 @@ test.each([
   for (const answer of [together, soon]) {
     const server = await serveRaw(answer);
     const sender = createSender();
+    const answers: (string | null)[] = [];
     for (let count = 0; count < 5; count++) {
-      const result = await post(sender, `http://hooks.example:${server.port}/`);
-      if (result.error === null) expect(result.answer).toBe(`answer ${count}`);
+      const { answer: text, error } = await post(sender, `http://hooks.example:${server.port}/`);
+      answers.push(error === null ? text : null);
       await settle();
     }
+    // A delivery may fail on the connection that its server spoiled, but the others succeed.
+    expect(answers.filter((text, count) => text !== `answer ${count}` && text !== null)).toEqual([]);
+    expect(answers.filter((text) => text !== null).length).toBeGreaterThanOrEqual(3);
   }
 });
 
