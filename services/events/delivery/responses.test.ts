@@ -23,8 +23,9 @@ function flood(socket: Socket, chunk: string): void {
   if (!socket.destroyed) socket.once('drain', () => flood(socket, chunk));
 }
 
-/** Writes one byte every 20 ms. */
-function drip(socket: Socket, byte: string): void {
+/** Writes a beginning at once, and then the same bytes every 20 ms. */
+function drip(socket: Socket, start: string, byte: string): void {
+  socket.write(start);
   const timer = setInterval(() => socket.write(byte), 20);
   socket.on('close', () => clearInterval(timer));
 }
@@ -72,17 +73,9 @@ test.each([204, 400, 410, 500])('a response with status %i is no error', async (
 
 test.each([
   ['sends nothing', () => undefined, null],
-  [
-    'sends its headers byte by byte',
-    (socket: Socket) => drip(socket.write('HTTP/1.1 200 OK\r\na: ') ? socket : socket, 'a'),
-    null,
-  ],
-  [
-    'sends its body byte by byte',
-    (socket: Socket) => drip(socket.write('HTTP/1.1 200 OK\r\n\r\n') ? socket : socket, 'a'),
-    200,
-  ],
-  ['sends interim responses slowly', (socket: Socket) => drip(socket, 'HTTP/1.1 100 Continue\r\n\r\n'), null],
+  ['sends its headers byte by byte', (socket: Socket) => drip(socket, 'HTTP/1.1 200 OK\r\na: ', 'a'), null],
+  ['sends its body byte by byte', (socket: Socket) => drip(socket, 'HTTP/1.1 200 OK\r\n\r\n', 'a'), 200],
+  ['sends interim responses slowly', (socket: Socket) => drip(socket, '', 'HTTP/1.1 100 Continue\r\n\r\n'), null],
 ])('a server that %s is cut at the timeout', async (_, answer, status) => {
   const { result } = await postTo(answer, TIMEOUT_MS);
   expect(result).toMatchObject({ status, error: 'timeout', isOurFault: false });

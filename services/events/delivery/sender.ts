@@ -181,7 +181,7 @@ function trusting(file: string | undefined): SecureContext {
   try {
     const added = readFileSync(file, 'utf8');
     // A TLS context ignores a file without certificates; this throws.
-    new X509Certificate(added);
+    void new X509Certificate(added);
     return createSecureContext({ ca: [...getCACertificates('default'), added] });
   } catch (error) {
     throw new ConfigError([`WEBHOOKS_CA_FILE cannot be used: ${(error as Error).message}`]);
