@@ -55,6 +55,13 @@ test('a URL with the address of a private network gets no connection, in any spe
   expect(server.connections).toBe(0);
 });
 
+test('an IP address in a URL is not resolved', async () => {
+  const server = await serveOk();
+  const sender = createSender(ONE, { resolve: () => Promise.reject(new Error('resolved')) });
+  expect(await post(sender, `http://127.0.0.1:${server.port}/`)).toMatchObject({ status: 200 });
+  expect(await post(sender, `http://127.0.0.2:${server.port}/`)).toMatchObject({ error: 'address not allowed' });
+});
+
 test('a URL against the rules gets no connection, although it was accepted before', async () => {
   const server = await serveOk();
   const https = createSender({ WEBHOOKS_ALLOWED_NETWORKS: '127.0.0.1' });

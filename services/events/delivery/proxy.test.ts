@@ -96,6 +96,21 @@ test.each([
   expect(result).toMatchObject({ status: null, error, isOurFault });
 });
 
+test('an address to which the proxy does not connect is given up after some seconds, which is not our fault', async () => {
+  const { connections, environment } = await serveProxy(() => null);
+  const result = await post(createSender(environment), 'https://hooks.example/', { timeoutMs: 30_000 });
+  expect(result).toMatchObject({ status: null, error: 'timeout', isOurFault: false });
+  expect(result.latencyMs).toBeLessThan(20_000);
+  expect(connections).toHaveLength(1);
+});
+
+test('a proxy that fails is not asked for the other addresses of the name', async () => {
+  const { connections, environment } = await serveProxy(() => refusal('407 Proxy Authentication Required'));
+  const sender = createSender(environment, { resolve: async () => ['8.8.8.8', '1.1.1.1'] });
+  expect(await post(sender, 'https://hooks.example/')).toMatchObject({ isOurFault: true });
+  expect(connections).toHaveLength(1);
+});
+
 test('a proxy that is down is not the fault of the endpoint, and nothing is sent directly', async () => {
   const server = await serveOk();
   const sender = createSender({ ...LOOPBACK, WEBHOOKS_PROXY: 'http://127.0.0.1:1' });

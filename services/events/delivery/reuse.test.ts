@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { createSender, post, response, serveRaw } from './fixture.ts';
 import type { DeliveryResult } from './sender.ts';
 
+/** Shorter than the time after which an idle connection is closed anyway. */
+const SOON = { timeout: 5_000 };
 const SMUGGLED = response('smuggled');
 const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
 
@@ -32,6 +34,28 @@ test('a request on a connection that the server has just closed is sent once mor
   expect(server.received.match(/POST \//g)).toHaveLength(3);
 });
 
+test('the second attempt uses a new connection although another idle one is left', async () => {
+  let isHolding = true;
+  let isBroken = false;
+  const held: Socket[] = [];
+  const old = new Set<Socket>();
+  const server = await serveRaw((socket) => {
+    if (isBroken && old.has(socket)) return socket.destroy();
+    old.add(socket);
+    return isHolding ? held.push(socket) : socket.write(response('ok'));
+  });
+  const sender = createSender();
+  const url = `http://hooks.example:${server.port}/`;
+  const sending = [post(sender, url), post(sender, url)];
+  await expect.poll(() => held.length).toBe(2);
+  isHolding = false;
+  for (const socket of held) socket.write(response('ok'));
+  await Promise.all(sending);
+  isBroken = true;
+  expect(await post(sender, url)).toMatchObject({ status: 200 });
+  expect(server.connections).toBe(3);
+});
+
 test('a request is sent at most twice, and only once on a new connection', async () => {
   const server = await serveRaw((socket, count) => (count === 0 ? socket.write(response('ok')) : socket.destroy()));
   const sender = createSender();
@@ -46,6 +70,7 @@ test('a request is sent at most twice, and only once on a new connection', async
 test('a connection is not used again after a response that asks to close it, or that was cut', async () => {
   const answers = [
     response('ok', 'HTTP/1.1 200 OK\r\nconnection: close'),
+    response('ok', 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1'),
     'HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n',
   ];
   for (const answer of answers) {
@@ -91,6 +116,6 @@ test('idle connections are bounded in total, so that many hosts do not exhaust t
   const sender = createSender();
   for (let host = 0; host < 100; host++) await post(sender, `http://host${host}.example:${server.port}/`);
   expect(server.connections).toBe(100);
-  await expect.poll(() => open.size).toBeLessThanOrEqual(64);
+  await expect.poll(() => open.size, SOON).toBeLessThanOrEqual(64);
   expect(open.size).toBeGreaterThan(0);
 });

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createSender, LOOPBACK, post, response, serveRaw } from './fixture.ts';
 
+/** Shorter than the time after which an idle connection is closed anyway. */
+const SOON = { timeout: 5_000 };
 const LIMITS = { max: 3, maxPerHost: 2, maxWaiting: 10 };
 
 /** Starts a server that responds when the test says so. */
@@ -56,7 +58,7 @@ test('a stop aborts deliveries that are being resolved or that wait, and closes 
   await expect.poll(() => isUnresolved && held.length === 1).toBe(true);
   await sender.stop();
   for (const result of await Promise.all(sending)) expect(result).toMatchObject({ status: null, isOurFault: true });
-  await expect.poll(() => socket?.destroyed).toBe(true);
+  await expect.poll(() => socket?.destroyed, SOON).toBe(true);
 });
 
 test('at most so many deliveries to one host and in total are in flight; the rest wait for their turn', async () => {
