@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
-import { type JsonSchema, type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
+import { type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { openApiDocument } from './openapi.ts';
 import { errorEnvelope } from './responses.ts';
@@ -173,24 +172,6 @@ describe('every schema', () => {
     const other = z.object({ a: z.number().meta({ id: 'OpenApiTestSame2' }) });
     Object.assign(shared, { OpenApiTestSame2: { type: 'string' } });
     expect(() => toJsonSchema(other, 'output', shared)).toThrow('OpenApiTestSame2');
-  });
-});
-
-describe('the webhook', () => {
-  test('receives a union of all event types, each with its own schema, that `type` tells apart', () => {
-    const { requestBody } = document.webhooks['event']?.post ?? {};
-    expect(requestBody?.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Event' });
-    const { oneOf = [], discriminator } = components.schemas['Event'] ?? {};
-    expect(discriminator).toEqual({ propertyName: 'type' });
-    const types = oneOf.map(({ $ref = '' }) => resolveRef(components, { $ref } as JsonSchema));
-    expect(types.map(({ properties }) => properties?.['type']?.const)).toEqual(EVENT_TYPE_NAMES);
-  });
-
-  test('has the headers and the signature of Standard Webhooks', () => {
-    const { parameters, description } = document.webhooks['event']?.post ?? {};
-    const names = (parameters ?? []).map((parameter) => ('name' in parameter ? parameter.name : ''));
-    expect(names).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
-    expect(description).toContain('HMAC-SHA-256');
   });
 });
 

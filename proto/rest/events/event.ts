@@ -17,12 +17,10 @@ const source = z
   })
   .meta({ id: 'EventSource', description: 'Who caused an event' });
 
-const erased = z
-  .object({ erased: z.literal(true) })
-  .meta({
-    id: 'ErasedEventData',
-    description: 'Replaces the data of events that named a person whose data was erased',
-  });
+const erased = z.object({ erased: z.literal(true) }).meta({
+  id: 'ErasedEventData',
+  description: 'Replaces the data of events that named a person whose data was erased',
+});
 
 const eventId = uuidOut.meta({
   id: 'EventId',
