@@ -7,6 +7,8 @@ export interface OpenApiDocument {
   tags: { name: string; description: string }[];
   security: Record<string, string[]>[];
   paths: Record<string, Partial<Record<OperationMethod, Operation>>>;
+  /** The requests that the service sends, by name. */
+  webhooks: Record<string, { post: Webhook }>;
   components: Components;
 }
 
@@ -36,6 +38,11 @@ export interface Operation {
   parameters?: (Parameter | Ref)[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, OpenApiResponse | Ref>;
+}
+
+/** A request that the service sends to a client. Its receiver only responds with a status. */
+export interface Webhook extends Omit<Operation, 'responses'> {
+  responses: Record<string, { description: string }>;
 }
 
 /** The rate limit of a category of routes. `window` is in seconds. */
@@ -99,6 +106,8 @@ export interface JsonSchema {
   items?: JsonSchema;
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
+  /** Names the property whose value decides which schema of `oneOf` applies. */
+  discriminator?: { propertyName: string };
   allOf?: JsonSchema[];
   minimum?: number;
   maximum?: number;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { eventSchema } from './events/event.ts';
 import { EVENT_TYPE_NAMES } from './events/index.ts';
 import { defineRoutes, route } from './route.ts';
-import { guildId, timestamp, uuidOut } from './schemas.ts';
 
 const MAX_EVENTS = 100;
 const MAX_WAIT_SECONDS = 25;
@@ -32,37 +32,6 @@ export const seqOut = z.int().min(0).meta({ description: 'Number of the event in
 
 /** An event type, a group of types such as `ban.*`, or `*`. */
 export const isEventPattern = (text: string) => PATTERNS.has(text);
-
-/** An event as all readers get it. */
-export const eventRecord = z
-  .object({
-    id: uuidOut.meta({ description: 'Event ID', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
-    guild_id: guildId,
-    seq: seqOut.meta({
-      description: 'Number of the event in its guild, counted from 1 in the order of the log',
-      example: 4711,
-    }),
-    type: z.string().meta({ description: 'Event type', example: 'ban.created' }),
-    created_at: timestamp.meta({ description: 'Time of the change; Unix seconds', example: 1790000000 }),
-    source: z
-      .object({
-        kind: z
-          .enum(['api_key', 'console', 'operator', 'system'])
-          .meta({ description: 'Who caused the change', example: 'api_key' }),
-        id: z.string().nullable().meta({
-          description:
-            'Prefix of the API key, chat ID of the person, name of the operator or of the service; null if it is a person and the key lacks `moderation:read`',
-          example: 'service_900000000000000001_k7Qm2xYp',
-        }),
-      })
-      .meta({ description: 'Who or what caused the change' }),
-    data: z.record(z.string(), z.unknown()).meta({
-      description:
-        'The changed record, as the other routes return it; `truncated` is true if it was cut to 20 KB, and `erased` if it concerned a person who was erased',
-      example: { game_id: 7001, reason: 'Cheats' },
-    }),
-  })
-  .meta({ id: 'Event', description: 'A change that was made in a guild' });
 
 /** The query parameter that selects event types. */
 export const typesQuery = z
@@ -103,7 +72,7 @@ export const eventsRoutes = defineRoutes('events', {
       }),
     }),
     data: z.object({
-      events: z.array(eventRecord).meta({ description: 'Events in the order of `seq`' }),
+      events: z.array(eventSchema).meta({ description: 'Events in the order of `seq`' }),
       next_after: seqOut.meta({
         description: 'Value of `after` for the next request: the last `seq` that was examined',
         example: 4712,

@@ -131,6 +131,7 @@ const HELD = {
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
   platforms: 'CHAT_BOT_TOKEN',
+  webhooks: 'WEBHOOKS_ALLOW_HTTP',
 } as const;
 
 test.each(DEPLOYABLES)('docker-compose.yml gives $name exactly the secrets that it needs', (deployable) => {
