@@ -3,6 +3,7 @@ import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { NO_LIMITS } from '#kit/queue/definition.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';

@@ -175,6 +175,9 @@ export interface QueueLimits {
   maxOutageSeconds: number | null;
 }
 
+/** For queues whose items are retried until they succeed. */
+export const NO_LIMITS: QueueLimits = { maxAttempts: null, maxOutageSeconds: null };
+
 export interface QueueStats {
   /** `queued` and `dead` count the items that wait or are in flight, and the dead letters, each up to 10,000. */
   queued: number;

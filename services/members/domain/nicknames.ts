@@ -6,6 +6,7 @@ import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MemberEvents } from '../events.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
@@ -41,6 +42,7 @@ export interface NicknamesOptions {
   chat: ChatPlatform;
   game: GamePlatform;
   telemetry: MembersTelemetry;
+  events: MemberEvents;
 }
 
 /** Sets the nicknames of members on the chat platform. */
@@ -56,11 +58,14 @@ export class Nicknames {
    * and NOT_APPLICABLE if the bot cannot set the nickname.
    */
   sync(write: IdempotentWrite, request: NicknameRequest): Promise<WriteOutcome<NicknameChange>> {
-    const { idempotency } = this.#options;
+    const { idempotency, events } = this.#options;
     return idempotency.afterPreparing(
       write,
       () => this.#sync(write.guildId, request),
-      async (_, change) => ok(change),
+      async (transaction, change) => {
+        if (change.from !== change.to) await events.nicknameChanged(transaction, write.guildId, change);
+        return ok(change);
+      },
     );
   }
 

@@ -4,6 +4,7 @@ import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { QueueStore } from '#kit/queue/store.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { scansOf } from '#test/postgres/explain.ts';
+import * as changes from './role-changes.ts';
 import { ROLE_TASKS } from './role-tasks.ts';
 import * as roles from './roles.ts';
 
@@ -89,8 +90,10 @@ test('a lock has one holder until it is released or its lease ends', async () =>
 
 test('a role that is granted twice is stored once, and grants are listed in order', async () => {
   const other = { ...member, chatId: '920000000000999998' };
-  await roles.insertGrants(database, other, ['910000000000000002', '910000000000000001'], now);
-  await roles.insertGrants(database, other, ['910000000000000002'], now);
+  const begin = (granted: string[]) =>
+    changes.beginChanges(database, other, { added: granted, removed: [], granted, source: null }, now);
+  await begin(['910000000000000002', '910000000000000001']);
+  await begin(['910000000000000002']);
   expect(await roles.listGrants(database, other)).toEqual(['910000000000000001', '910000000000000002']);
   await roles.deleteGrants(database, other, ['910000000000000001']);
   expect(await roles.listGrants(database, other)).toEqual(['910000000000000002']);
