@@ -46,8 +46,8 @@ const inJobs: readonly UserColumn[] = [
 
 /** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'members.role_tasks', users: [...byChatId, inSource] },
-  { table: 'members.role_changes', users: [...byChatId, inSource] },
+  { table: 'members.role_tasks', users: byChatId },
+  { table: 'members.role_changes', users: byChatId },
   { table: 'members.intents', users: [...byBoth, inSource] },
   { table: 'members.sync_jobs', users: inJobs },
   { table: 'members.verification_tokens', users: byBoth },
