@@ -2,8 +2,8 @@ import { unixSeconds } from '#kit/clock.ts';
 import type { EventRecorder } from '#kit/events/recorder.ts';
 import type { EventSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
-import type { NicknameChange } from './domain/nicknames.ts';
-import type { Changes } from './domain/role-changes.ts';
+import type { EventData } from '#proto/rest/events/index.ts';
+import type { Changes } from './domain/role-plan.ts';
 import type { SyncJob } from './store/sync-jobs.ts';
 
 /** The result of a role synchronisation of one member. */
@@ -41,7 +41,7 @@ export class MemberEvents {
     );
   }
 
-  nicknameChanged(transaction: Transaction, guildId: string, data: NicknameChange): Promise<void> {
+  nicknameChanged(transaction: Transaction, guildId: string, data: EventData<'nickname.changed'>): Promise<void> {
     return this.#recorder.record(transaction, [{ guildId, type: 'nickname.changed', data }]);
   }
 

@@ -12,8 +12,8 @@ import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 import { isAbove } from './members.ts';
-import type { Changes, RoleChanges } from './role-changes.ts';
-import { planRoles, type RoleFailure } from './role-plan.ts';
+import type { RoleChanges } from './role-changes.ts';
+import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 

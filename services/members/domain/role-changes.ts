@@ -10,19 +10,12 @@ import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store
 import * as store from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
-import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
+import { type Changes, planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 
 /** A member, identified by the chat account or by the game account. */
 export interface MemberAccount {
   chatId: string | undefined;
   gameId: number | undefined;
-}
-
-/** The changes made to a member's roles: IDs of assigned and removed roles, and the roles that could not be changed. */
-export interface Changes {
-  added: string[];
-  removed: string[];
-  failed: RoleFailure[];
 }
 
 /** The outcome of a role synchronisation of one member. */

@@ -7,8 +7,8 @@ import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
-import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
-import type { RoleFailure } from './role-plan.ts';
+import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
+import type { Changes, RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
