@@ -35,9 +35,7 @@ const EARLIER_BATCH = 20;
 type Kind = Change['kind'];
 /** For each kind of link change, the function that converts the link to the data of the successful response. */
 export type ChangeViews = Record<Kind, (link: Link) => object>;
-/**
- * The result of a link change in lookup: the link that was created or removed, or the error that rejected the change.
- */
+/** The result of a link change in lookup: the link that was created or removed, or the error that rejected it. */
 type Outcome = Link | ApiError;
 
 export interface ChangesOptions<Views extends ChangeViews> {
@@ -256,12 +254,11 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   async #settle(intent: NewIntent, outcome: Outcome): Promise<void> {
     const { database, idempotency, clock, roleTasks, telemetry } = this.#options;
     const { guildId, tokenId } = intent;
-    const now = new Date(clock.now());
     const settled = await database.transaction(async (transaction) => {
       if (!(await store.finishIntent(transaction, intent))) return undefined;
       if (tokenId !== null) {
         if (outcome instanceof ApiError) await releaseToken(transaction, guildId, tokenId);
-        else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
+        else await completeToken(transaction, guildId, tokenId, outcome.gameId, new Date(clock.now()));
       }
       await idempotency.settle(transaction, intent.claim ?? undefined, this.#responseTo(intent.kind, outcome));
       if (outcome instanceof ApiError) return { roles: undefined };
