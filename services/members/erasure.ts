@@ -48,6 +48,7 @@ const inJobs: readonly UserColumn[] = [
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.role_tasks', users: byChatId },
   { table: 'members.role_changes', users: byChatId },
+  { table: 'members.nickname_changes', users: byChatId },
   { table: 'members.intents', users: [...byBoth, inSource] },
   { table: 'members.sync_jobs', users: inJobs },
   { table: 'members.verification_tokens', users: byBoth },

@@ -217,7 +217,8 @@ describe('sync.job.finished', () => {
   async function cancel(id: string): Promise<void> {
     const address = fixture.members.addresses.grpc ?? '';
     const { client, close } = connect(JobAdminServiceService, 'members', address, fixture.clock, TEST_ADMIN_SECRETS);
-    const call = (admin: GrpcClient<typeof JobAdminServiceService>) => admin.cancelJob({ guildId: GUILD, id, actor: 'Ada' });
+    const call = (admin: GrpcClient<typeof JobAdminServiceService>) =>
+      admin.cancelJob({ guildId: GUILD, id, actor: 'Ada' });
     await call(client).finally(close);
   }
 

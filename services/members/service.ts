@@ -29,6 +29,7 @@ import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
+import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
@@ -123,7 +124,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const wake = () => worker.wake(JOB_QUEUE);
     const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
     const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, telemetry: jobTelemetry });
-    const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, telemetry, events });
+    const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
 
     const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
     const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
@@ -131,6 +132,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       intentQueue(changes),
       roleTasks.definition,
       roleChangeQueue(roles),
+      nicknameQueue(nicknames),
       jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
       eventRelay({ schema: 'members', database, append }),
     ];

@@ -42,7 +42,11 @@ function accountsIn(schema: JsonSchema, root: JsonSchema, path = ''): Field[] {
   const fields = Object.entries(schema.properties ?? {}).flatMap(([field, value]) =>
     accountsIn(value, root, path === '' ? field : `${path}.${field}`),
   );
-  return [...kinds.map((kind) => ({ path, kind })), ...parts.flatMap((part) => accountsIn(part, root, path)), ...fields];
+  return [
+    ...kinds.map((kind) => ({ path, kind })),
+    ...parts.flatMap((part) => accountsIn(part, root, path)),
+    ...fields,
+  ];
 }
 
 const schemaOf = (data: z.ZodType) => z.toJSONSchema(data, { io: 'input', unrepresentable: 'any' }) as JsonSchema;

@@ -59,3 +59,28 @@ CREATE INDEX role_changes_due ON members.role_changes (guild_id, run_at)
   WHERE finished_at IS NULL AND state = 'queued';
 CREATE INDEX role_changes_queued_at ON members.role_changes (queued_at) WHERE finished_at IS NULL AND state = 'queued';
 CREATE INDEX role_changes_dead ON members.role_changes (guild_id, chat_id) WHERE state = 'dead';
+
+-- Changes of nicknames, in the same way.
+CREATE TABLE members.nickname_changes (
+  guild_id text COLLATE "C" NOT NULL,
+  chat_id text COLLATE "C" NOT NULL,
+  -- null: no nickname
+  old_nickname text,
+  new_nickname text,
+  source jsonb,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
+  attempts integer NOT NULL DEFAULT 0,
+  run_at timestamptz NOT NULL,
+  leased_until timestamptz,
+  queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at timestamptz,
+  last_error text,
+  PRIMARY KEY (guild_id, chat_id)
+);
+
+CREATE INDEX nickname_changes_due ON members.nickname_changes (guild_id, run_at)
+  WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX nickname_changes_queued_at ON members.nickname_changes (queued_at)
+  WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX nickname_changes_dead ON members.nickname_changes (guild_id, chat_id) WHERE state = 'dead';

@@ -35,7 +35,13 @@ beforeAll(async () => {
     `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at)
      ${members}, gen_random_uuid(), now() ${series}`,
   );
+  await databaseRows(
+    testDatabase.url,
+    `INSERT INTO members.role_changes (guild_id, chat_id, added, removed, run_at)
+     ${members}, '{}'::text[], '{}'::text[], now() ${series}`,
+  );
   await databaseRows(testDatabase.url, 'ANALYZE members.role_tasks');
+  await databaseRows(testDatabase.url, 'ANALYZE members.role_changes');
   await databaseRows(testDatabase.url, 'ANALYZE members.grants');
   await databaseRows(testDatabase.url, 'ANALYZE members.member_locks');
 });
@@ -55,11 +61,16 @@ const failure = {
   maxOutageSeconds: null,
 };
 const tasks = (on: Queryable) => new QueueStore(on, ROLE_TASKS);
+const begun = (on: Queryable) => new QueueStore(on, changes.ROLE_CHANGES);
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['renewLock', (on) => roles.renewLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
+  ['findBegun', (on) => changes.findBegun(on, member), ['role_changes_pkey']],
+  ['listBegun', (on) => changes.listBegun(on, member.guildId, [member.chatId]), ['role_changes_pkey']],
+  ['endChanges', (on) => changes.endChanges(on, member), ['role_changes_pkey']],
+  ['due changes', (on) => begun(on).due('', 100, 2), ['role_changes_due', 'role_changes_due', 'role_changes_due']],
   ['take of a task', (on) => tasks(on).take(member.guildId, member.chatId, LEASE_MS), ['role_tasks_pkey']],
   ['due tasks', (on) => tasks(on).due('', 100, 2), ['role_tasks_run', 'role_tasks_run', 'role_tasks_run']],
   ['renew', (on) => tasks(on).renew(task, LEASE_MS), ['role_tasks_pkey']],
