@@ -28,7 +28,7 @@ async function nicknameOfAda(): Promise<string | null | undefined> {
 }
 async function reported() {
   const events = await recordedEvents(fixture.database.url, 'members', GUILD);
-  return events.map(({ source, data: { chat_id: _, ...change } }) => ({ source, ...change }));
+  return events.map(({ source, data: { from, to } }) => ({ source, from, to }));
 }
 
 /** Leaves Ada as a process that died after it had changed her nickname, and before it reported that. */
