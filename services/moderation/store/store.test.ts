@@ -50,7 +50,7 @@ beforeAll(async () => {
   await seed(
     `INSERT INTO moderation.shield
        (guild_id, game_id, reason, category, source, actor, flagged_at, expires_at)
-     SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'Sells', 'scammer', 'operator', 'ada', now(), 'infinity'
+     SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'x', 'scam', 'op', 'ada', now(), 'infinity'
      FROM generate_series(1, 100000) n`,
     [GUILD],
   );
