@@ -5,14 +5,15 @@ import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } fro
 import { time } from '../text.ts';
 
 /** The services with queues, in the order in which `guildctl queue` lists their items. */
-const SERVICES = ['moderation', 'members'];
+const SERVICES = ['moderation', 'members', 'activity', 'auth'];
 
 const SERVICE = { service: { type: 'string' } } as const;
-const SERVICE_NOTE = `--service NAME    ${SERVICES.join(' or ')}`;
+const SERVICE_NOTE = `--service NAME    ${SERVICES.join(', ')}`;
 const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
 const ITEM_NOTES = [
   SERVICE_NOTE,
-  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), link-changes, role-tasks, sync-jobs',
+  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), events (to the log of events),',
+  '                  link-changes, role-tasks, sync-jobs',
   '--id ID           an item of the guild, as listed',
 ];
 
@@ -21,7 +22,7 @@ const list: Command = {
   summary: 'background work that waits, is in flight, or has failed permanently (dead letters)',
   usage: `[--service NAME] [--queue NAME] [--guild ID] [--state dead|queued] ${PAGE_USAGE}`,
   notes: [
-    `${SERVICE_NOTE}; both when left out`,
+    `${SERVICE_NOTE}; all when left out`,
     '--queue NAME      only this queue',
     '--state STATE     dead: only dead letters; queued: only items that wait or are in flight',
     ...PAGE_NOTES,

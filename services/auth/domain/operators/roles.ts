@@ -114,7 +114,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['members', 'moderation'],
+    services: ['activity', 'auth', 'members', 'moderation'],
     definition: QueueAdminServiceService,
     methods: { listQueueItems: read('viewer'), retryQueueItems: change('support'), skipQueueItem: change('admin') },
   }),
