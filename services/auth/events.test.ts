@@ -41,7 +41,12 @@ const OPERATOR = { kind: 'operator', id: 'root' };
 describe('an event of a key', () => {
   test('has the key as guildctl lists it, without secret and hash, and the operator as its source', async () => {
     const guildId = newGuild();
-    const { key, secret } = await createKey(service, { guildId, name: 'Bot', rateLimit: 60, ipAllowlist: ['10.0.0.1'] });
+    const { key, secret } = await createKey(service, {
+      guildId,
+      name: 'Bot',
+      rateLimit: 60,
+      ipAllowlist: ['10.0.0.1'],
+    });
     const data = {
       id: key.id,
       prefix: key.prefix,
@@ -57,9 +62,7 @@ describe('an event of a key', () => {
       rotated_until: null,
       last_used_at: null,
     };
-    expect(await events(guildId)).toEqual([
-      { number: 1, type: 'key.created', source: OPERATOR, persons: [], data },
-    ]);
+    expect(await events(guildId)).toEqual([{ number: 1, type: 'key.created', source: OPERATOR, persons: [], data }]);
     const [row] = await databaseRows(database.url, 'SELECT * FROM auth.events WHERE guild_id = $1', [guildId]);
     expect(JSON.stringify(row)).not.toContain(secret.slice(-32));
     expect(JSON.stringify(row)).not.toContain(createHash('sha256').update(secret).digest('hex'));
@@ -95,7 +98,12 @@ describe('an event of a key', () => {
     const guildId = newGuild();
     const { key, secret } = await createKey(service, { guildId });
     const hash = createHash('sha256').update(secret).digest();
-    const leaked = [hash, Buffer.alloc(32)].map((each) => ({ guildId, hash: each, url: 'https://x.example', source: '' }));
+    const leaked = [hash, Buffer.alloc(32)].map((each) => ({
+      guildId,
+      hash: each,
+      url: 'https://x.example',
+      source: '',
+    }));
     for (const dryRun of [true, false, false])
       await service.admin.revokeLeakedKeys({ keys: leaked, dryRun, actor: 'ada' });
     expect((await typesOf(guildId)).slice(1)).toEqual([`key.leaked ${key.id}`, `key.revoked ${key.id}`]);
@@ -104,7 +112,10 @@ describe('an event of a key', () => {
   test('and the change are committed together: without the event the key is not changed', async () => {
     const guildId = newGuild();
     const { key } = await createKey(service, { guildId });
-    await databaseRows(database.url, `ALTER TABLE auth.events ADD CONSTRAINT fails CHECK (guild_id <> '${guildId}') NOT VALID`);
+    await databaseRows(
+      database.url,
+      `ALTER TABLE auth.events ADD CONSTRAINT fails CHECK (guild_id <> '${guildId}') NOT VALID`,
+    );
     await expect(service.admin.revokeKey({ keyId: key.id, actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
     await expect(createKey(service, { guildId })).rejects.toMatchObject({ code: 'INTERNAL' });
     await databaseRows(database.url, 'ALTER TABLE auth.events DROP CONSTRAINT fails');
@@ -120,9 +131,7 @@ test('concurrent changes through two replicas leave an event each, and numbers w
   const { key } = await createKey(service, { guildId });
   const names = Array.from({ length: 32 }, (_, index) => `name ${index}`);
   await Promise.all(
-    names.map((name, index) =>
-      (index % 2 ? service : other).admin.updateKey({ keyId: key.id, name, actor: 'ada' }),
-    ),
+    names.map((name, index) => (index % 2 ? service : other).admin.updateKey({ keyId: key.id, name, actor: 'ada' })),
   );
   const changed = (await events(guildId)).slice(1).map(({ data }) => data.name);
   expect(changed.toSorted()).toEqual(names.toSorted());
@@ -146,7 +155,10 @@ describe('the coming expiry of a key', () => {
     expect(await expiring(guildId)).toMatchObject([{ source: system, data: { id: soon.id } }]);
     clock.advance(1);
     await expect.poll(async () => (await expiring(guildId)).length, { timeout: 5_000 }).toBe(2);
-    expect((await expiring(guildId))[1]).toMatchObject({ source: system, data: { id: key.id, expires_at: key.expiresAt } });
+    expect((await expiring(guildId))[1]).toMatchObject({
+      source: system,
+      data: { id: key.id, expires_at: key.expiresAt },
+    });
     await service.admin.updateKey({ keyId: key.id, expiresAt: now() + 5 * DAY, actor: 'ada' });
     await expect.poll(async () => (await expiring(guildId)).length, { timeout: 5_000 }).toBe(3);
   });

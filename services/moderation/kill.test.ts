@@ -62,10 +62,24 @@ test('after kill -9 before the commit nothing is stored, and a repeat with the s
   await expect
     .poll(() => fixture.query(`SELECT 1 FROM pg_locks WHERE relation = 'moderation.log'::regclass`))
     .toHaveLength(0);
-  expect(await countsOf(guildId)).toEqual({ decided: 1, logged: 1, queued: 1, reported: 1, complete: 1, replayable: 0 });
+  expect(await countsOf(guildId)).toEqual({
+    decided: 1,
+    logged: 1,
+    queued: 1,
+    reported: 1,
+    complete: 1,
+    replayable: 0,
+  });
   const repeat = await fixture.decide('ban', { game_id: 1 }, { guildId, key: 'killed' });
   expect([repeat.status, repeat.headers.get('idempotency-replayed')]).toEqual([201, null]);
-  expect(await countsOf(guildId)).toEqual({ decided: 2, logged: 2, queued: 2, reported: 2, complete: 2, replayable: 1 });
+  expect(await countsOf(guildId)).toEqual({
+    decided: 2,
+    logged: 2,
+    queued: 2,
+    reported: 2,
+    complete: 2,
+    replayable: 1,
+  });
 });
 
 test('after kill -9 between the mark of an expiry and its commit, another process reports the expiry once', async () => {
@@ -84,9 +98,10 @@ test('after kill -9 between the mark of an expiry and its commit, another proces
   fixture.moderation = await fixture.startReplica();
   const expired = `SELECT number FROM moderation.events WHERE guild_id = $1 AND type = 'ban.expired'`;
   await expect.poll(() => fixture.query(expired, [guildId]), { timeout: 10_000 }).toHaveLength(1);
-  const [ended] = await fixture.query('SELECT ended_at = expires_at AS "isEnded" FROM moderation.punishments WHERE guild_id = $1', [
-    guildId,
-  ]);
+  const [ended] = await fixture.query(
+    'SELECT ended_at = expires_at AS "isEnded" FROM moderation.punishments WHERE guild_id = $1',
+    [guildId],
+  );
   expect(ended).toEqual({ isEnded: true });
 }, 30_000);
 

@@ -115,9 +115,7 @@ export class Decisions {
         applied = result.applied;
         const expired = result.expired.map((punishment) => events.expired(guildId, punishment));
         const decided = applied.map(({ action, punishment }) =>
-          action === punishment.kind
-            ? events.created(guildId, punishment)
-            : events.lifted(guildId, punishment, now),
+          action === punishment.kind ? events.created(guildId, punishment) : events.lifted(guildId, punishment, now),
         );
         await events.record(transaction, [...expired, ...decided]);
         return ok(result.data);
