@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { activityService } from '#services/activity/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
@@ -15,19 +16,25 @@ const NOWHERE = '127.0.0.1:1';
 let database: TestDatabase;
 let moderation: RunningService;
 let members: RunningService;
+let activity: RunningService;
 
 let auth: TestAuth;
 beforeAll(async () => {
   database = await createTestDatabase();
   auth = await startAuthForOperators(database.url);
   const environment = testEnvironment(database.url);
-  [moderation, members] = await Promise.all([
+  [moderation, members, activity] = await Promise.all([
     startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
     startService(membersService, {
       ...environment,
       LOOKUP_GRPC_ADDRESS: NOWHERE,
       BINDINGS_GRPC_ADDRESS: NOWHERE,
       CHAT_BOT_TOKEN: 'token',
+    }),
+    startService(activityService, {
+      ...environment,
+      LOOKUP_GRPC_ADDRESS: NOWHERE,
+      MEMBERS_GRPC_ADDRESS: NOWHERE,
     }),
   ]);
   // Three dead letters of moderation and one intent that waits.
@@ -51,7 +58,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await auth.stop();
-  await Promise.all([moderation.stop(), members.stop()]);
+  await Promise.all([moderation.stop(), members.stop(), activity.stop()]);
   await database.drop();
 });
 
@@ -62,6 +69,7 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
       GUILDCTL_AUTH: auth.address,
       GUILDCTL_MODERATION: moderation.addresses.grpc,
       GUILDCTL_MEMBERS: members.addresses.grpc,
+      GUILDCTL_ACTIVITY: activity.addresses.grpc,
       ADMIN_SECRETS: ADMIN_SECRET,
     },
     user: 'ada',
