@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
@@ -7,11 +6,13 @@ import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventsRoutes } from '#proto/rest/events.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
+import { ErasedPersons } from './domain/erased-persons.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
+import { eventsErasureMethods } from './grpc/erasure.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
 import { eventsHandlers } from './http/events.ts';
 import { readNewestSeqs } from './store/log.ts';
@@ -32,9 +33,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
     // Notifications carry the name of this process, so that it can ignore its own.
     const process = randomUUID();
-    const appended = (guildId: string) => {
-      wakeups.wake([guildId]);
-      notifier.notify(`${process}/${guildId}`);
+    const appended = (guildIds: readonly string[]) => {
+      wakeups.wake(guildIds);
+      for (const guildId of guildIds) notifier.notify(`${process}/${guildId}`);
     };
     const eventLog = new EventLog({ database, telemetry, appended, hooks: [] });
     const polls = new Polls({
@@ -74,7 +75,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
-    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock: service.clock });
+    const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
+    service.serveOperators(grpc, ErasureServiceService, erasure);
     service.serveHttp(config, eventsRoutes, eventsHandlers(polls));
   },
 };
