@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { HeaderList } from './response-headers.ts';
 
 /** The headers of a response that is a stream of server-sent events. `x-accel-buffering` keeps proxies from buffering it. */
@@ -22,3 +23,12 @@ const MAX_RETRY_MS = 2_500;
 
 /** The last frame of a stream whose client is to connect again soon; the delay is random, so that clients spread. */
 export const retrySoon = () => retryFrame(MIN_RETRY_MS + Math.random() * (MAX_RETRY_MS - MIN_RETRY_MS));
+
+/** The result of a handler whose response is a stream of events. `begin` is called after the response head is written. */
+export class StreamResponse {
+  readonly begin: (response: ServerResponse) => void;
+
+  constructor(begin: (response: ServerResponse) => void) {
+    this.begin = begin;
+  }
+}
