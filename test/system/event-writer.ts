@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#kit/clock.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
+import { EventLogServiceService, type RecordedEvent } from '#proto/gen/guild/events/v1/events.ts';
 import { connect } from '../network/grpc.ts';
-import type { Network } from './system.ts';
+
+const MAX_ATTEMPTS = 50;
+const PAUSE_MS = 200;
 
 /** Stores events of one guild as another service does. No other process may store events of this guild. */
 export class EventWriter {
-  readonly #network: Network;
+  readonly #address: () => string;
+  readonly #secret: string;
   readonly #guildId: string;
   #count = 0;
 
-  constructor(network: Network, guildId: string) {
-    this.#network = network;
+  /** `address` returns the gRPC address of the events service. */
+  constructor(guildId: string, { address, secret }: { address: () => string; secret: string }) {
+    this.#address = address;
+    this.#secret = secret;
     this.#guildId = guildId;
   }
 
@@ -26,10 +32,6 @@ export class EventWriter {
   }
 
   async append(count: number, data: object = {}): Promise<void> {
-    const address = this.#network.address('events', 'grpc');
-    const { client, close } = connect(EventLogServiceService, 'events', address, systemClock, [
-      this.#network.secrets.internal,
-    ]);
     const events = Array.from({ length: count }, (_, index) => ({
       guildId: this.#guildId,
       number: this.#count + index + 1,
@@ -40,8 +42,23 @@ export class EventWriter {
       persons: [],
       data: JSON.stringify(data),
     }));
-    await client.appendEvents({ service: 'moderation', events });
+    await this.#send(events);
     this.#count += count;
-    close();
+  }
+
+  /** A call that failed is repeated: an event is stored once however often it is sent. */
+  async #send(events: RecordedEvent[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const { client, close } = connect(EventLogServiceService, 'events', this.#address(), systemClock, [this.#secret]);
+      try {
+        await client.appendEvents({ service: 'moderation', events });
+        return;
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS) throw error;
+        await wait(PAUSE_MS);
+      } finally {
+        close();
+      }
+    }
   }
 }
