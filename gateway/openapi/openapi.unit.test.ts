@@ -222,11 +222,11 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
         data: row.data,
       });
       const { example } = mediaTypeOf(content);
-      if (row.eventStream) {
-        expect(Object.keys(content)).toEqual(['text/event-stream']);
-        const event = /^data: (.*)$/m.exec(example as string)?.[1] ?? '';
-        expect(z.strictObject(row.data.shape).safeParse(JSON.parse(event)).error).toBeUndefined();
-      } else expect(envelope.safeParse(example).error).toBeUndefined();
+      const [type, schema, sample] = row.eventStream
+        ? ['text/event-stream', z.strictObject(row.data.shape), eventIn(String(example))]
+        : ['application/json', envelope, example];
+      expect(Object.keys(content)).toEqual([type]);
+      expect(schema.safeParse(sample).error).toBeUndefined();
       expect(Object.keys(headers)).toContain('X-RateLimit-Remaining');
       expect(Object.keys(headers).includes('Idempotency-Replayed')).toBe(row.writes);
     }
@@ -286,3 +286,6 @@ test('every route that checks a target on a platform documents PLATFORM_ERROR', 
   const checking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
   expect(checking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
 });
+
+/** The event in the example of a stream. */
+const eventIn = (stream: string): unknown => JSON.parse(/^data: (.*)$/m.exec(stream)?.[1] ?? '');

@@ -4,7 +4,14 @@ import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
 import { errorBody } from '#kit/http/envelope.ts';
 import { FRAME_END } from '#kit/http/event-stream.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref, type StreamContent } from './document.ts';
+import {
+  type Components,
+  componentRef,
+  type JsonSchema,
+  type OpenApiResponse,
+  type Ref,
+  type StreamContent,
+} from './document.ts';
 import { errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';

@@ -93,7 +93,11 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    service.serveHttp(config, { ...eventsRoutes, ...eventStreamRoutes }, { ...eventsHandlers(polls), ...streamHandlers(streams) });
+    service.serveHttp(
+      config,
+      { ...eventsRoutes, ...eventStreamRoutes },
+      { ...eventsHandlers(polls), ...streamHandlers(streams) },
+    );
   },
 };
 

@@ -65,7 +65,9 @@ test('the streams of a process that died do not count, and their rows are remove
   expect(reader.hasEnded).toBe(false);
 });
 
-test('streams stay open while the database is unavailable, and have all events afterwards', { timeout: 120_000 }, async () => {
+test('streams stay open while the database is unavailable, and have all events afterwards', {
+  timeout: 120_000,
+}, async () => {
   const guildId = newGuild();
   const url = new URL(fixture.testDatabase.url);
   const proxy: TcpProxy = await startTcpProxy(Number(url.port));

@@ -84,6 +84,11 @@ export class Deployment {
     return `http://127.0.0.1:${this.#ports['gateway']?.public}/api/v1`;
   }
 
+  /** The URL of the oldest process of a deployable, without a load balancer. */
+  direct(name: string, listener: 'public' | 'http'): string {
+    return `http://127.0.0.1:${this.replicasOf(name)[0]?.ports[listener]}`;
+  }
+
   /** The address of a deployable's load balancer for gRPC. */
   grpcAddress(name: string): string {
     return `127.0.0.1:${this.#ports[name]?.grpc}`;

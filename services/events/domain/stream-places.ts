@@ -47,7 +47,8 @@ export class StreamPlaces {
 
   /** Confirms the places of all streams of this process, and removes the streams of processes that died. */
   async confirm(streams: readonly EventStream[]): Promise<void> {
-    for (let start = 0; start < streams.length; start += BATCH) await this.#confirm(streams.slice(start, start + BATCH));
+    for (let start = 0; start < streams.length; start += BATCH)
+      await this.#confirm(streams.slice(start, start + BATCH));
     await removeDeadStreams(this.#options.database);
   }
 

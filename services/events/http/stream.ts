@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { FRAME_END, retryFrame, retrySoon, StreamResponse } from '#kit/http/event-stream.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { FRAME_END, retryFrame, retrySoon, StreamResponse } from '#kit/http/event-stream.ts';
 import type { eventStreamRoutes } from '#proto/rest/events.ts';
 import type { StreamEnd, StreamSink } from '../domain/event-stream.ts';
 import type { LogEvent } from '../domain/log-event.ts';

@@ -59,9 +59,7 @@ const REMOVE = prepared(
 
 /** Deletes the streams of processes that died. The table is small: it has one row per open stream. */
 export async function removeDeadStreams(on: Queryable): Promise<void> {
-  await on.query(
-    `DELETE FROM events.streams WHERE seen_at < clock_timestamp() - interval '${SEEN_SECONDS} s'`,
-  );
+  await on.query(`DELETE FROM events.streams WHERE seen_at < clock_timestamp() - interval '${SEEN_SECONDS} s'`);
 }
 
 /** The size of an event in a stream in bytes, besides its data. */
