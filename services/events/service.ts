@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
@@ -7,12 +6,14 @@ import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventStreamRoutes, eventsRoutes } from '#proto/rest/events.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
+import { ErasedPersons } from './domain/erased-persons.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
 import { Streams } from './domain/streams.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
+import { eventsErasureMethods } from './grpc/erasure.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
 import { eventsHandlers } from './http/events.ts';
 import { streamHandlers } from './http/stream.ts';
@@ -92,7 +93,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
-    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock: service.clock });
+    const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
+    service.serveOperators(grpc, ErasureServiceService, erasure);
     service.serveHttp(
       config,
       { ...eventsRoutes, ...eventStreamRoutes },
