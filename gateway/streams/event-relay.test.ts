@@ -40,7 +40,12 @@ async function relayFrom(handle: (response: ServerResponse) => void, silentMs?: 
       });
     }),
   );
-  closers.push(service.close, () => breakers.stop(), () => proxy.stop(), front.close);
+  closers.push(
+    service.close,
+    () => breakers.stop(),
+    () => proxy.stop(),
+    front.close,
+  );
   return { services, relays, ends, open: () => openStream(front.url) };
 }
 
