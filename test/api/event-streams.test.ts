@@ -42,7 +42,13 @@ const openNow = () => open(`?after=${writer.count}`);
 
 const metric = async (name: string, at = 'gateway') => {
   const page = await (await fetch(`http://${network.address(at, 'admin')}/metrics`)).text();
-  return Number(page.split('\n').find((line) => line.startsWith(`${name} `))?.split(' ').at(-1));
+  return Number(
+    page
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(' ')
+      .at(-1),
+  );
 };
 
 describe('a stream through the gateway', () => {
