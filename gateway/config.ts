@@ -51,6 +51,7 @@ export const readGatewayConfig = (environment: Environment) =>
       MEMBERS_HTTP_URL: origin('http', 'https'),
       ACTIVITY_HTTP_URL: origin('http', 'https'),
       MODERATION_HTTP_URL: origin('http', 'https'),
+      EVENTS_HTTP_URL: origin('http', 'https'),
       /**
        * The scope that an API key needs to change role bindings, because bindings determine who gets which role.
        * Default: none.

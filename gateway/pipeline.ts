@@ -217,7 +217,8 @@ export class Pipeline {
     try {
       await proxy.forward(request, response, route.service, waitMs);
     } catch (error) {
-      if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
+      if (!(error instanceof WaitEnded)) throw error;
+      if (!route.longPoll?.whenEnded) throw new ApiError('UNAVAILABLE', { cause: error });
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
     } finally {
       state.upstreamMs = performance.now() - started;

@@ -56,6 +56,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       members: config.MEMBERS_HTTP_URL,
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
+      events: config.EVENTS_HTTP_URL,
     };
     requireOneProtocol(services, service.tls !== undefined);
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });

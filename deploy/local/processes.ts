@@ -67,6 +67,14 @@ export const DEPLOYABLES: readonly Deployable[] = [
     holds: ['admin', 'database'],
   },
   {
+    name: 'events',
+    main: 'services/events/main.ts',
+    listens: ['http', 'grpc'],
+    calls: PROCESSES.events.calls,
+    proxies: PROCESSES.events.proxies,
+    holds: ['admin', 'database'],
+  },
+  {
     name: 'gateway',
     main: 'gateway/main.ts',
     listens: ['public'],

@@ -1,5 +1,6 @@
 import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
+import { eventsRoutes } from './events.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
@@ -19,5 +20,6 @@ export const ROUTES: readonly Route[] = [
   syncRoutes,
   moderationRoutes,
   activityRoutes,
+  eventsRoutes,
   webhooksRoutes,
 ].flatMap((table): Route[] => Object.values(table));

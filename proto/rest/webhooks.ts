@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EVENT_TYPE_NAMES } from './events/index.ts';
+import { isEventPattern } from './events.ts';
 import { defineRoutes, route } from './route.ts';
 import { guildId, listOf, nextCursor, optional, page, text, timestamp, uuid, uuidOut } from './schemas.ts';
 import { WEBHOOK_FORMATS, webhook } from './webhooks/schemas.ts';
@@ -12,15 +12,10 @@ const MAX_TYPES = 50;
 const DAY = 24 * 3600;
 const MAX_GRACE_SECONDS = 7 * DAY;
 
-const PATTERNS = new Set([
-  '*',
-  ...EVENT_TYPE_NAMES,
-  ...EVENT_TYPE_NAMES.map((type) => `${type.slice(0, type.indexOf('.'))}.*`),
-]);
 const NOT_A_TYPE = 'must be an event type, a group of types such as ban.*, or *';
 
 const types = listOf(
-  z.string({ error: NOT_A_TYPE }).refine((value) => PATTERNS.has(value), { error: NOT_A_TYPE }),
+  z.string({ error: NOT_A_TYPE }).refine(isEventPattern, { error: NOT_A_TYPE }),
   MAX_TYPES,
   'types',
 )

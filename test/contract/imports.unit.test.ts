@@ -6,12 +6,13 @@ import { CODE, isOfTests, SERVICES, SOURCES, type Source, serviceOf } from './so
 /** The services that each process calls over gRPC; guildctl (services/cli) may call any. */
 const CALLS: Record<string, string[]> = {
   gateway: ['auth'],
-  auth: [],
-  lookup: [],
-  bindings: ['lookup'],
-  members: ['lookup', 'bindings'],
-  activity: ['lookup', 'members'],
-  moderation: ['activity'],
+  auth: ['events'],
+  lookup: ['events'],
+  bindings: ['lookup', 'events'],
+  members: ['lookup', 'bindings', 'events'],
+  activity: ['lookup', 'members', 'events'],
+  moderation: ['activity', 'events'],
+  events: [],
 };
 
 const isCode = (target: string) => /^(?:proto|services|gateway|deploy|test)\//.test(target);

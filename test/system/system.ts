@@ -11,6 +11,7 @@ import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
+import { eventsService } from '#services/events/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
@@ -89,7 +90,7 @@ export class Network {
     this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
     await this.#addStorageAndPlatforms();
-    const names = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
+    const names = ['events', 'auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
     for (const name of names) await this.startOne(name);
   }
 
@@ -182,6 +183,8 @@ export class Network {
         return startService(activityService, environment, overrides);
       case 'moderation':
         return startService(moderationService, environment, overrides);
+      case 'events':
+        return startService(eventsService, environment, overrides);
       case 'gateway':
         return startService(gatewayService, environment, overrides);
       default:

@@ -1,5 +1,5 @@
 -- Stored responses to writes with an Idempotency-Key.
-CREATE TABLE IF NOT EXISTS events.idempotency (
+CREATE TABLE events.idempotency (
   guild_id text COLLATE "C" NOT NULL,
   method text NOT NULL,
   path text NOT NULL,
@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS events.idempotency (
   created_at timestamptz NOT NULL,
   PRIMARY KEY (guild_id, method, path, key)
 );
-CREATE INDEX IF NOT EXISTS idempotency_created ON events.idempotency (created_at);
+CREATE INDEX idempotency_created ON events.idempotency (created_at);
 
 -- URLs to which events are sent. Each is a cursor in the log of its guild: there is no row for each event.
 CREATE TABLE events.endpoints (

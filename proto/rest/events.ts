@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { EVENT_TYPE_NAMES } from './events/index.ts';
+import { defineRoutes, route } from './route.ts';
+import { guildId, timestamp, uuidOut } from './schemas.ts';
+
+const MAX_EVENTS = 100;
+const MAX_WAIT_SECONDS = 25;
+const MAX_PATTERNS = 50;
+const PATTERNS = new Set<string>([
+  '*',
+  ...EVENT_TYPE_NAMES,
+  ...EVENT_TYPE_NAMES.map((type) => `${type.split('.')[0]}.*`),
+]);
+const WRONG_TYPES = 'must be event types or groups such as ban.*, separated by commas';
+
+/** A number in a query string. */
+const numberQuery = (minimum: number, maximum: number) => {
+  const error = `must be a whole number from ${minimum} to ${maximum}`;
+  return z
+    .string()
+    .refine((value) => /^[0-9]{1,16}$/.test(value) && Number(value) >= minimum && Number(value) <= maximum, { error })
+    .transform(Number)
+    .pipe(z.number())
+    .meta({ type: 'integer', minimum, maximum });
+};
+
+/** The number of an event in its guild, in a query string. */
+export const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
+
+/** The number of an event in its guild, in a response. */
+export const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
+
+/** An event type, a group of types such as `ban.*`, or `*`. */
+export const isEventPattern = (text: string) => PATTERNS.has(text);
+
+/** An event as all readers get it. */
+export const eventRecord = z
+  .object({
+    id: uuidOut.meta({ description: 'Event ID', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
+    guild_id: guildId,
+    seq: seqOut.meta({
+      description: 'Number of the event in its guild, counted from 1 in the order of the log',
+      example: 4711,
+    }),
+    type: z.string().meta({ description: 'Event type', example: 'ban.created' }),
+    created_at: timestamp.meta({ description: 'Time of the change; Unix seconds', example: 1790000000 }),
+    source: z
+      .object({
+        kind: z
+          .enum(['api_key', 'console', 'operator', 'system'])
+          .meta({ description: 'Who caused the change', example: 'api_key' }),
+        id: z.string().nullable().meta({
+          description:
+            'Prefix of the API key, chat ID of the person, name of the operator or of the service; null if it is a person and the key lacks `moderation:read`',
+          example: 'service_900000000000000001_k7Qm2xYp',
+        }),
+      })
+      .meta({ description: 'Who or what caused the change' }),
+    data: z.record(z.string(), z.unknown()).meta({
+      description:
+        'The changed record, as the other routes return it; `truncated` is true if it was cut to 20 KB, and `erased` if it concerned a person who was erased',
+      example: { game_id: 7001, reason: 'Cheats' },
+    }),
+  })
+  .meta({ id: 'Event', description: 'A change that was made in a guild' });
+
+/** The query parameter that selects event types. */
+export const typesQuery = z
+  .string()
+  .transform((value) => value.split(',').map((part) => part.trim()))
+  .refine((patterns) => patterns.length <= MAX_PATTERNS && patterns.every(isEventPattern), { error: WRONG_TYPES })
+  .pipe(z.array(z.string()))
+  .meta({
+    type: 'string',
+    description: 'Event types or groups of types, separated by commas; all types if omitted',
+    example: 'ban.*,link.created',
+  });
+
+export const eventsRoutes = defineRoutes('events', {
+  listEvents: route({
+    method: 'GET',
+    path: '/events',
+    scope: 'events:read',
+    category: 'events_read',
+    guild: 'header',
+    query: z.object({
+      after: seqQuery.optional().meta({
+        type: 'integer',
+        minimum: 0,
+        description: 'Reading starts after this `seq`; at the oldest retained event if omitted',
+        example: 4710,
+      }),
+      types: typesQuery.optional(),
+      limit: numberQuery(1, MAX_EVENTS)
+        .default(MAX_EVENTS)
+        .meta({
+          description: `Maximum number of events; ${MAX_EVENTS} if omitted`,
+          example: 100,
+        }),
+      wait: numberQuery(0, MAX_WAIT_SECONDS).default(0).meta({
+        description: 'Maximum number of seconds to wait for the first event; 0 if omitted',
+        example: 25,
+      }),
+    }),
+    data: z.object({
+      events: z.array(eventRecord).meta({ description: 'Events in the order of `seq`' }),
+      next_after: seqOut.meta({
+        description: 'Value of `after` for the next request: the last `seq` that was examined',
+        example: 4712,
+      }),
+      oldest_seq: seqOut.meta({
+        description: 'The oldest `seq` that is retained; the newest `seq` plus 1 if none is',
+        example: 17,
+      }),
+    }),
+    status: 200,
+    message: 'Events listed',
+    summary: 'List events',
+    description:
+      'Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response is cut at about 1 MiB; ask for the rest with `next_after`.',
+    writes: false,
+    errors: {
+      EVENTS_GONE:
+        '`after` is before the oldest retained event, or above the newest one because the log was restored from a backup',
+    },
+    longPoll: {},
+  }),
+});

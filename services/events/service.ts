@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Listener } from '#kit/postgres/listener.ts';
+import { Notifier, readNames } from '#kit/postgres/notifier.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
+import { eventsRoutes } from '#proto/rest/events.ts';
+import { type EventsConfig, readEventsConfig } from './config.ts';
+import { EventLog } from './domain/log.ts';
+import { forgetDays, Partitions } from './domain/partitions.ts';
+import { Polls } from './domain/polls.ts';
+import { Wakeups } from './domain/wakeups.ts';
+import { erasureRules } from './erasure.ts';
+import { eventLogMethods } from './grpc/event-log.ts';
+import { eventsHandlers } from './http/events.ts';
+import { readNewestSeqs } from './store/log.ts';
+import { EventsTelemetry } from './telemetry.ts';
+
+/** The PostgreSQL notification channel for the IDs of guilds that have new events. */
+const EVENTS_CHANNEL = 'events_log';
+
+/** Defines the events service: the log of what happened in each guild, and its readers. */
+export const eventsService: ServiceDefinition<EventsConfig> = {
+  name: 'events',
+  readConfig: readEventsConfig,
+  build(service) {
+    const { config, metrics, log, lifecycle } = service;
+    const database = service.database(config);
+    const telemetry = new EventsTelemetry(metrics, log);
+    const wakeups = new Wakeups();
+    const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
+    // Notifications carry the name of this process, so that it can ignore its own.
+    const process = randomUUID();
+    const appended = (guildId: string) => {
+      wakeups.wake([guildId]);
+      notifier.notify(`${process}/${guildId}`);
+    };
+    const eventLog = new EventLog({ database, telemetry, appended, hooks: [] });
+    const polls = new Polls({
+      log: eventLog,
+      wakeups,
+      newestSeqs: (guildIds) => readNewestSeqs(database, guildIds),
+      maxWaiting: config.MAX_WAITING_POLLS,
+    });
+    metrics.gauge('events_waiting_polls', 'Requests that wait in this process for events', [], (gauge) =>
+      gauge.set(polls.size),
+    );
+    metrics
+      .gauge('events_waiting_polls_max', 'The maximum number of requests that wait in this process for events')
+      .set(config.MAX_WAITING_POLLS);
+
+    lifecycle.add(
+      new Partitions({
+        database,
+        tables: [{ name: 'log', seconds: config.RETENTION_EVENTS_SECONDS, beforeDrop: forgetDays }],
+        telemetry,
+      }),
+    );
+    lifecycle.add(
+      new Listener({
+        url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
+        name: service.name,
+        channel: EVENTS_CHANNEL,
+        metrics,
+        log,
+        onNotification: (payload) => wakeups.wake(guildsOfOthers(payload, process)),
+        onListening: async () => wakeups.wake(),
+        onVerified: () => undefined,
+      }),
+    );
+    lifecycle.add(notifier);
+    lifecycle.add(polls);
+
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    service.serveHttp(config, eventsRoutes, eventsHandlers(polls));
+  },
+};
+
+/** Returns the IDs of the guilds for which other processes have stored events. */
+function guildsOfOthers(payload: string, process: string): string[] {
+  const names = readNames(payload).map((name) => name.split('/'));
+  return names.flatMap(([sender, guildId = '']) => (sender === process ? [] : [guildId]));
+}

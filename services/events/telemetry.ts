@@ -1,0 +1,55 @@
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
+import type { RecordedEvent } from './domain/log-event.ts';
+
+/** Counts and times the events that are stored, and logs what happens to the log. */
+export class EventsTelemetry {
+  readonly #events;
+  readonly #lag;
+  readonly #partitions;
+  readonly #bytes;
+  readonly #log: Logger;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#events = metrics.counterOf(
+      'events_appended_total',
+      'Events that services sent: stored (stored), or skipped because they were stored before (duplicate)',
+      'outcome',
+      ['stored', 'duplicate'],
+    );
+    this.#lag = metrics.duration(
+      'events_lag_seconds',
+      'Time from the recording of an event until it is stored in the log',
+    );
+    this.#partitions = metrics.gauge('events_partitions', 'Partitions of a table, one for each day', ['table']);
+    this.#bytes = metrics.gauge('events_partitions_bytes', 'Size of all partitions of a table with their indexes', [
+      'table',
+    ]);
+    this.#log = log;
+  }
+
+  appended(service: string, stored: readonly RecordedEvent[], duplicates: number): void {
+    this.#events.inc({ outcome: 'stored' }, stored.length);
+    for (const { createdAtMs } of stored) this.#lag.observe(Math.max(0, Date.now() - createdAtMs) / 1000);
+    if (duplicates === 0) return;
+    this.#events.inc({ outcome: 'duplicate' }, duplicates);
+    this.#log.info({ service, duplicates }, 'skipped events that were stored before');
+  }
+
+  partitionCreated(table: string, count: number): void {
+    this.#log.info({ table, count }, 'created partitions');
+  }
+
+  partitionDropped(table: string, partition: string): void {
+    this.#log.info({ table, partition }, 'dropped a partition with expired rows');
+  }
+
+  partitionsRead(table: string, { partitions, bytes }: { partitions: number; bytes: number }): void {
+    this.#partitions.set({ table }, partitions);
+    this.#bytes.set({ table }, bytes);
+  }
+
+  partitionsFailed(table: string, error: unknown): void {
+    this.#log.warn({ err: error, table }, 'failed to create or drop partitions, will retry');
+  }
+}
