@@ -1,0 +1,46 @@
+import { type Clock, unixSeconds } from '#kit/clock.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
+import { chatMessage } from '../../delivery/chat.ts';
+import type { DeliveryResult, Sender } from '../../delivery/sender.ts';
+import { signatureHeaders } from '../../delivery/signature.ts';
+import { eventView, mayReadPersons } from '../../http/views.ts';
+import type { Recipient } from '../../store/turns.ts';
+import type { LogEvent } from '../log-event.ts';
+
+/** The purpose of the key that encrypts the secrets of webhooks. */
+export const SECRET_PURPOSE = 'webhook-secret';
+
+export interface MessagesOptions {
+  sender: Pick<Sender, 'send'>;
+  ring: KeyRing;
+  clock: Clock;
+}
+
+/** Builds, signs and sends the requests with which endpoints receive events. */
+export class Messages {
+  readonly #options: MessagesOptions;
+
+  constructor(options: MessagesOptions) {
+    this.#options = options;
+  }
+
+  /** Sends an event to an endpoint once. Never rejects because of the receiver. */
+  send(
+    recipient: Pick<Recipient, 'url' | 'format' | 'scopes' | 'secret' | 'previousSecret'>,
+    event: LogEvent,
+    timeoutMs: number,
+  ): Promise<DeliveryResult> {
+    const { sender, ring, clock } = this.#options;
+    const { url, format, scopes, secret, previousSecret } = recipient;
+    const view = eventView(event, mayReadPersons(scopes));
+    const body = JSON.stringify(format === 'chat' ? chatMessage(view) : view);
+    const secrets = [secret, previousSecret].flatMap((encrypted) =>
+      encrypted ? [ring.decrypt(SECRET_PURPOSE, encrypted)] : [],
+    );
+    const headers = {
+      'content-type': 'application/json',
+      ...signatureHeaders(secrets, event.id, unixSeconds(clock.now()), body),
+    };
+    return sender.send({ url, headers, body, timeoutMs });
+  }
+}
