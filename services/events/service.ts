@@ -2,11 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventsRoutes } from '#proto/rest/events.ts';
+import { webhooksRoutesWith } from '#proto/rest/webhooks.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
+import { urlRules } from './delivery/sender.ts';
+import { urlFaults } from './delivery/url-rules.ts';
+import { webhookHook } from './domain/append-hook.ts';
+import type { Disabling } from './domain/disabling.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
@@ -14,8 +20,11 @@ import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
 import { eventsHandlers } from './http/events.ts';
+import { webhooksHandlers } from './http/webhooks.ts';
+import { DELIVERY_DAYS } from './store/deliveries.ts';
 import { readNewestSeqs } from './store/log.ts';
 import { EventsTelemetry } from './telemetry.ts';
+import { buildWebhooks } from './webhooks.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new events. */
 const EVENTS_CHANNEL = 'events_log';
@@ -27,6 +36,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
   build(service) {
     const { config, metrics, log, lifecycle } = service;
     const database = service.database(config);
+    const { clock } = service;
     const telemetry = new EventsTelemetry(metrics, log);
     const wakeups = new Wakeups();
     const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
@@ -36,7 +46,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
       wakeups.wake([guildId]);
       notifier.notify(`${process}/${guildId}`);
     };
-    const eventLog = new EventLog({ database, telemetry, appended, hooks: [] });
+    // The log calls the hook in its transactions, and the disabling appends events to the log.
+    let disabling: Disabling;
+    const eventLog = new EventLog({ database, telemetry, appended, hooks: [webhookHook(() => disabling)] });
     const polls = new Polls({
       log: eventLog,
       wakeups,
@@ -53,7 +65,10 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     lifecycle.add(
       new Partitions({
         database,
-        tables: [{ name: 'log', seconds: config.RETENTION_EVENTS_SECONDS, beforeDrop: forgetDays }],
+        tables: [
+          { name: 'log', seconds: config.RETENTION_EVENTS_SECONDS, beforeDrop: forgetDays },
+          { name: 'deliveries', seconds: DELIVERY_DAYS * 24 * 3600 },
+        ],
         telemetry,
       }),
     );
@@ -71,13 +86,23 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    const webhooks = buildWebhooks(service, { database, eventLog, wakeups });
+    ({ disabling } = webhooks);
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    service.serveHttp(config, eventsRoutes, eventsHandlers(polls));
+    const rules = urlRules(config);
+    const routes = { ...eventsRoutes, ...webhooksRoutesWith((url) => urlFaults(url, rules)) };
+    service.serveHttp(config, routes, { ...eventsHandlers(polls), ...webhooksHandlers(webhooks.webhooks) });
   },
 };
+
+/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
+export const retentionRules = (config: EventsConfig): RetentionRule[] => [
+  { table: 'events.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+];
 
 /** Returns the IDs of the guilds for which other processes have stored events. */
 function guildsOfOthers(payload: string, process: string): string[] {

@@ -63,11 +63,7 @@ export async function findEndpoint(on: Queryable, guildId: string, id: string): 
 }
 
 /** Returns an endpoint, and locks it until the transaction ends. */
-export async function lockEndpoint(
-  transaction: Queryable,
-  guildId: string,
-  id: string,
-): Promise<Endpoint | undefined> {
+export async function lockEndpoint(transaction: Queryable, guildId: string, id: string): Promise<Endpoint | undefined> {
   const [found] = await transaction.query<Endpoint>(
     `SELECT ${COLUMNS} FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid FOR UPDATE`,
     [guildId, id],
@@ -103,18 +99,35 @@ export async function updateSettings(
   return updated;
 }
 
-/** Disables an endpoint and ends its lease. Returns undefined if it was disabled before, or does not exist. */
+/**
+ * Disables an endpoint and ends its lease. Returns undefined if it was disabled before, does not exist, or has another
+ * URL than the one passed.
+ */
 export async function disableEndpoint(
   transaction: Queryable,
-  { guildId, id }: Pick<Endpoint, 'guildId' | 'id'>,
+  { guildId, id, url }: Pick<Endpoint, 'guildId' | 'id'> & { url?: string },
   reason: DisabledReason,
 ): Promise<Endpoint | undefined> {
   const [disabled] = await transaction.query<Endpoint>(
     `UPDATE events.endpoints SET enabled = false, disabled_reason = $3, lease = NULL, leased_until = NULL
-     WHERE guild_id = $1 AND id = $2::uuid AND enabled RETURNING ${COLUMNS}`,
-    [guildId, id, reason],
+     WHERE guild_id = $1 AND id = $2::uuid AND enabled AND ($4::text IS NULL OR url = $4) RETURNING ${COLUMNS}`,
+    [guildId, id, reason, url ?? null],
   );
   return disabled;
+}
+
+/** Locks an endpoint, and returns true if it has been failing for `seconds`. */
+export async function lockFailing(
+  transaction: Queryable,
+  { guildId, id }: Pick<Endpoint, 'guildId' | 'id'>,
+  seconds: number,
+): Promise<boolean> {
+  const found = await transaction.query(
+    `SELECT FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid
+       AND failing_since <= clock_timestamp() - $3::float8 * interval '1 second' FOR UPDATE`,
+    [guildId, id, seconds],
+  );
+  return found.length > 0;
 }
 
 /** Enables an endpoint, which then receives all events after its cursor. Its failures before no longer count. */
@@ -134,7 +147,7 @@ export async function enableEndpoint(
 
 /**
  * Moves the cursor of an endpoint so that `from` is the next seq that it receives, and ends its lease. Parked events
- * from there on are removed, because they are sent again anyway.
+ * from there on are removed, because they are sent again anyway. The caller must have locked the endpoint.
  */
 export async function moveCursor(
   transaction: Queryable,
@@ -198,11 +211,7 @@ export async function markEndpointsDue(
 }
 
 /** Disables the endpoints of revoked keys and returns them. Called under the lock of the guild's log. */
-export function disableEndpointsOfKeys(
-  on: Queryable,
-  guildId: string,
-  keyIds: readonly string[],
-): Promise<Endpoint[]> {
+export function disableEndpointsOfKeys(on: Queryable, guildId: string, keyIds: readonly string[]): Promise<Endpoint[]> {
   return on.query(
     `UPDATE events.endpoints
      SET enabled = false, disabled_reason = 'key_revoked', lease = NULL, leased_until = NULL

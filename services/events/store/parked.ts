@@ -49,12 +49,17 @@ export function claimRetries(on: Queryable, guilds: readonly GuildSlots[]): Prom
   return on.query(CLAIM, [guilds.map(({ guildId }) => guildId), guilds.map(({ slots }) => slots)]);
 }
 
-const TAKE = prepared(`WITH taken AS (
+/** The endpoint is locked before its parked events, as everywhere, so that no two transactions wait for each other. */
+const LOCKED = `locked AS MATERIALIZED (
+    SELECT enabled FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid FOR UPDATE
+  )`;
+
+const TAKE = prepared(`WITH ${LOCKED}, taken AS (
     UPDATE events.parked SET next_attempt_at = ${LEASE}
-    WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = (
+    WHERE guild_id = $1 AND endpoint_id = $2::uuid AND (SELECT enabled FROM locked) AND seq = (
       SELECT seq FROM events.parked
       WHERE guild_id = $1 AND endpoint_id = $2::uuid AND next_attempt_at <= clock_timestamp()
-        AND EXISTS (SELECT FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid AND enabled)
+        AND (SELECT enabled FROM locked)
       ORDER BY seq LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING seq, event_id, attempts
   )
@@ -68,14 +73,14 @@ export async function takeRetry(on: Queryable, { guildId, id }: EndpointKey): Pr
   return taken;
 }
 
-const SETTLE = prepared(`WITH removed AS (
-    DELETE FROM events.parked WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = $7::bigint
-      AND attempts = $5::int AND $13::float8 IS NULL RETURNING 1
+const SETTLE = prepared(`WITH ${LOCKED}, removed AS (
+    DELETE FROM events.parked WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND endpoint_id = $2::uuid
+      AND seq = $7::bigint AND attempts = $5::int AND $13::float8 IS NULL RETURNING 1
   ), parked AS (
     UPDATE events.parked
     SET attempts = attempts + 1, next_attempt_at = clock_timestamp() + $13::float8 * interval '1 second'
-    WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = $7::bigint AND attempts = $5::int
-      AND $13::float8 IS NOT NULL
+    WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND endpoint_id = $2::uuid AND seq = $7::bigint
+      AND attempts = $5::int AND $13::float8 IS NOT NULL
   ), recorded AS (
     ${recordAttempt(6)}
   )
@@ -103,16 +108,21 @@ export async function settleRetry(
   return settled?.isDue ?? false;
 }
 
-/** Removes a parked event whose event is no longer in the log. */
-export async function dropParked(on: Queryable, { guildId, id, seq }: Pick<Retry, 'guildId' | 'id' | 'seq'>) {
-  await on.query(
-    `WITH removed AS (
-       DELETE FROM events.parked WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = $3::bigint RETURNING 1
+/** Removes a parked event that can no longer be sent. Returns true if the endpoint is due for further events. */
+export async function dropParked(
+  on: Queryable,
+  { guildId, id, seq }: Pick<Retry, 'guildId' | 'id' | 'seq'>,
+): Promise<boolean> {
+  const [endpoint] = await on.query<{ isDue: boolean }>(
+    `WITH ${LOCKED}, removed AS (
+       DELETE FROM events.parked WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND endpoint_id = $2::uuid
+         AND seq = $3::bigint RETURNING 1
      )
      UPDATE events.endpoints SET parked = parked - (SELECT count(*) FROM removed)::int
-     WHERE guild_id = $1 AND id = $2::uuid`,
+     WHERE guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`,
     [guildId, id, seq],
   );
+  return endpoint?.isDue ?? false;
 }
 
 /** Ends the claim on the parked events of an endpoint: it is claimed again when the next one is due. */

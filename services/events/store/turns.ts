@@ -149,6 +149,19 @@ export async function settleTurn(
   return settled;
 }
 
+/** Ends the turn of an endpoint without a result: for some seconds no process sends its events. */
+export async function postponeTurn(
+  on: Queryable,
+  { guildId, id, lease }: Pick<LeasedEndpoint, 'guildId' | 'id' | 'lease'>,
+  seconds: number,
+): Promise<void> {
+  await on.query(
+    `UPDATE events.endpoints SET lease = NULL, leased_until = clock_timestamp() + $4::float8 * interval '1 second'
+     WHERE guild_id = $1 AND id = $2::uuid AND lease = $3::uuid`,
+    [guildId, id, lease, seconds],
+  );
+}
+
 /** Stores an attempt without a change of the endpoint. */
 export async function recordOnly(
   on: Queryable,

@@ -1,14 +1,12 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import { chatMessage } from '../../delivery/chat.ts';
-import type { DeliveryResult, Sender } from '../../delivery/sender.ts';
-import { signatureHeaders } from '../../delivery/signature.ts';
-import { eventView, mayReadPersons } from '../../http/views.ts';
-import type { Recipient } from '../../store/turns.ts';
-import type { LogEvent } from '../log-event.ts';
-
-/** The purpose of the key that encrypts the secrets of webhooks. */
-export const SECRET_PURPOSE = 'webhook-secret';
+import type { LogEvent } from '../domain/log-event.ts';
+import { SECRET_PURPOSE } from '../domain/webhooks.ts';
+import { eventView, mayReadPersons } from '../http/views.ts';
+import type { Recipient } from '../store/turns.ts';
+import { chatMessage } from './chat/message.ts';
+import type { DeliveryResult, Sender } from './sender.ts';
+import { signatureHeaders } from './signature.ts';
 
 export interface MessagesOptions {
   sender: Pick<Sender, 'send'>;
@@ -37,10 +35,7 @@ export class Messages {
     const secrets = [secret, previousSecret].flatMap((encrypted) =>
       encrypted ? [ring.decrypt(SECRET_PURPOSE, encrypted)] : [],
     );
-    const headers = {
-      'content-type': 'application/json',
-      ...signatureHeaders(secrets, event.id, unixSeconds(clock.now()), body),
-    };
+    const headers = signatureHeaders(secrets, event.id, unixSeconds(clock.now()), body);
     return sender.send({ url, headers, body, timeoutMs });
   }
 }
