@@ -23,6 +23,7 @@ const TAGS: Record<string, string> = {
   moderation: 'Bans and mutes in the game, and the flagged list',
   members: 'Members, account verification, and sync of roles and nicknames',
   activity: 'Staff activity, game servers and commands',
+  events: 'What happened in the guild, in order',
 };
 
 const SECURITY_SCHEMES = {

@@ -257,6 +257,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
       INVALID_TARGET: 400,
       NOT_FOUND: 404,
       CONFLICT: 409,
+      EVENTS_GONE: 410,
       QUOTA_EXCEEDED: 409,
       NOT_APPLICABLE: 422,
       PLATFORM_ERROR: 502,

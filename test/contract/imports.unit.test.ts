@@ -43,10 +43,10 @@ test('the contracts import no code outside proto', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service, and of proto only routes, schemas, fault messages and the table of processes', () => {
-  const contracts = ['route', 'schemas', 'messages']
+test('the kit imports no service, and of proto only what all services share', () => {
+  const contracts = ['route', 'schemas', 'messages', 'events/index']
     .map((name) => `proto/rest/${name}.ts`)
-    .concat('proto/processes.ts');
+    .concat('proto/processes.ts', 'proto/gen/guild/events/v1/events.ts');
   const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
 });
@@ -103,13 +103,15 @@ test('code of tests is recognisable by its name, and only tests import it', () =
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
 
+const RELAY = 'services/kit/events/relay.ts';
+
 /** The services whose generated code a file uses. */
 const calledBy = ({ imports }: Source) =>
   imports.flatMap(({ target }) => /^proto\/gen\/guild\/([^/]+)\//.exec(target)?.[1] ?? []);
 
 test('services call each other over gRPC only as CALLS lists', () => {
-  // Auth decodes operators' requests to other services, but calls none.
-  const others = ['services/auth/domain/operators/roles.ts'];
+  // Auth decodes operators' requests to other services, but calls none. The relay is a part of each service.
+  const others = ['services/auth/domain/operators/roles.ts', RELAY];
   const callers = CODE.filter(
     ({ path }) => serviceOf(path) !== 'cli' && !path.startsWith('deploy/') && !others.includes(path),
   );

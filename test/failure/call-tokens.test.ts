@@ -32,7 +32,7 @@ interface Method {
 /** Contracts that several services implement. */
 const SHARED: Record<string, string[]> = {
   'guild.common.v1.QueueAdminService': ['members', 'moderation'],
-  'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
+  'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
 };
 
 /** Every method of every contract in each service that implements it. */
@@ -174,7 +174,7 @@ describe('every method of every service rejects a caller whose token', () => {
 });
 
 describe('gRPC reflection', () => {
-  it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'])(
+  it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'])(
     'of %s lists only its own contracts',
     async (service) => {
       const client = new Client(network.address(service, 'grpc'), credentials.createInsecure());
