@@ -49,7 +49,10 @@ export function claimRetries(on: Queryable, guilds: readonly GuildSlots[]): Prom
   return on.query(CLAIM, [guilds.map(({ guildId }) => guildId), guilds.map(({ slots }) => slots)]);
 }
 
-/** The endpoint is locked before its parked events, as everywhere, so that no two transactions wait for each other. */
+/**
+ * Locks the endpoint before its parked events, as everywhere, so that no two transactions wait for each other. Every part
+ * of a statement must depend on it, because it finds nothing after the statement has changed the endpoint.
+ */
 const LOCKED = `locked AS MATERIALIZED (
     SELECT enabled FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid FOR UPDATE
   )`;
@@ -85,7 +88,7 @@ const SETTLE = prepared(`WITH ${LOCKED}, removed AS (
     ${recordAttempt(6)}
   )
   UPDATE events.endpoints SET ${AFTER_ATTEMPT}, parked = parked - (SELECT count(*) FROM removed)::int
-  WHERE guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`);
+  WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`);
 
 /**
  * Stores the attempt of a parked event, which is removed after a success or the last attempt. Returns true if the
@@ -119,7 +122,7 @@ export async function dropParked(
          AND seq = $3::bigint RETURNING 1
      )
      UPDATE events.endpoints SET parked = parked - (SELECT count(*) FROM removed)::int
-     WHERE guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`,
+     WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`,
     [guildId, id, seq],
   );
   return endpoint?.isDue ?? false;
