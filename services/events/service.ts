@@ -5,6 +5,7 @@ import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventsRoutes } from '#proto/rest/events.ts';
 import { webhooksRoutesWith } from '#proto/rest/webhooks.ts';
@@ -18,7 +19,9 @@ import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
+import { eventAdminMethods } from './grpc/event-admin.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
+import { webhookMethods } from './grpc/webhooks.ts';
 import { eventsHandlers } from './http/events.ts';
 import { webhooksHandlers } from './http/webhooks.ts';
 import { DELIVERY_DAYS } from './store/deliveries.ts';
@@ -92,6 +95,8 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
+    service.serveOperators(grpc, WebhookAdminServiceService, webhookMethods({ database, ...webhooks }));
+    service.serveOperators(grpc, EventAdminServiceService, eventAdminMethods(eventLog));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const rules = urlRules(config);
     const routes = { ...eventsRoutes, ...webhooksRoutesWith((url) => urlFaults(url, rules)) };
