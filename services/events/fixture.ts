@@ -15,8 +15,9 @@ import { eventsService } from './service.ts';
 export const newGuild = () => String(++lastGuild);
 let lastGuild = 910000000000000000n;
 
-/** An event as a service sends it. */
+/** An event as a service sends it, of the guild that is passed to `append`. */
 export const recorded = (number: number, fields: Partial<RecordedEvent> = {}): RecordedEvent => ({
+  guildId: '',
   number,
   id: randomUUID(),
   type: 'ban.created',
@@ -86,7 +87,8 @@ export class EventsFixture {
   /** Stores events, and returns how many were stored now. */
   async append(guildId: string, events: RecordedEvent[], service = 'moderation'): Promise<number> {
     this.#client ??= this.log();
-    return (await this.#client.appendEvents({ guildId, service, events })).stored;
+    return (await this.#client.appendEvents({ service, events: events.map((event) => ({ ...event, guildId })) }))
+      .stored;
   }
   #client: GrpcClient<typeof EventLogServiceService> | undefined;
 

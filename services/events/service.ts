@@ -45,9 +45,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
     // Notifications carry the name of this process, so that it can ignore its own.
     const process = randomUUID();
-    const appended = (guildId: string) => {
-      wakeups.wake([guildId]);
-      notifier.notify(`${process}/${guildId}`);
+    const appended = (guildIds: readonly string[]) => {
+      wakeups.wake(guildIds);
+      for (const guildId of guildIds) notifier.notify(`${process}/${guildId}`);
     };
     // The log calls the hook in its transactions, and the disabling appends events to the log.
     let disabling: Disabling;

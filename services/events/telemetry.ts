@@ -1,6 +1,6 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { RecordedEvent } from './domain/log-event.ts';
+import type { OwnEvent } from './domain/log-event.ts';
 
 /** Counts and times the events that are stored, and logs what happens to the log. */
 export class EventsTelemetry {
@@ -28,7 +28,7 @@ export class EventsTelemetry {
     this.#log = log;
   }
 
-  appended(service: string, stored: readonly RecordedEvent[], duplicates: number): void {
+  appended(service: string, stored: readonly OwnEvent[], duplicates: number): void {
     this.#events.inc({ outcome: 'stored' }, stored.length);
     for (const { createdAtMs } of stored) this.#lag.observe(Math.max(0, Date.now() - createdAtMs) / 1000);
     if (duplicates === 0) return;

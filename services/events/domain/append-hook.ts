@@ -7,11 +7,20 @@ const REVOCATIONS = ['key.revoked', 'key.leaked'];
 
 /** Makes endpoints due for new events, and disables those of revoked keys, in the transaction that stores the events. */
 export function webhookHook(disabling: () => Disabling): AppendHook {
-  return async (transaction, guildId, { newestSeq, events }) => {
-    await markEndpointsDue(transaction, guildId, newestSeq, [...new Set(events.map(({ type }) => type))]);
-    const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => keyIdOf(data));
-    if (keyIds.length === 0) return;
-    await disabling().report(transaction, await disableEndpointsOfKeys(transaction, guildId, keyIds));
+  return async (transaction, appended) => {
+    await markEndpointsDue(
+      transaction,
+      appended.map(({ guildId, newestSeq, events }) => ({
+        guildId,
+        newestSeq,
+        types: new Set(events.map(({ type }) => type)),
+      })),
+    );
+    for (const { guildId, events } of appended) {
+      const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => keyIdOf(data));
+      if (keyIds.length === 0) continue;
+      await disabling().report(transaction, await disableEndpointsOfKeys(transaction, guildId, keyIds));
+    }
   };
 }
 

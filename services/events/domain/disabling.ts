@@ -10,7 +10,7 @@ import type { Attempted } from './deliver/attempts.ts';
 import { MAX_FAILING_SECONDS } from './deliver/schedule.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { EventLog } from './log.ts';
-import type { RecordedEvent } from './log-event.ts';
+import type { OwnEvent } from './log-event.ts';
 
 /** The maximum number of failing endpoints that one sweep disables. */
 const BATCH = 100;
@@ -82,7 +82,7 @@ export class Disabling {
   }
 }
 
-function disabledEvent(data: object): Omit<RecordedEvent, 'number'> {
+function disabledEvent(data: object): OwnEvent {
   return {
     id: randomUUID(),
     type: 'webhook.disabled',

@@ -13,6 +13,7 @@ export interface LogEvent {
 
 /** An event that a service recorded, before it has a seq. */
 export interface RecordedEvent {
+  guildId: string;
   /** Counts from 1 in each guild and recording service. */
   number: number;
   id: string;
@@ -24,3 +25,6 @@ export interface RecordedEvent {
   /** A JSON object as text. */
   data: string;
 }
+
+/** An event that the events service itself records, in a transaction of its own schema. */
+export type OwnEvent = Omit<RecordedEvent, 'guildId' | 'number'>;

@@ -1,29 +1,26 @@
 import { ApiError } from '#kit/errors.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
-import {
-  type Appended,
-  appendEvents,
-  appendRecorded,
-  type ReadEvents,
-  type ReadRequest,
-  readEvents,
-} from '../store/log.ts';
+import { appendOwnEvents, appendRecorded, type ReadEvents, type ReadRequest, readEvents } from '../store/log.ts';
 import { createPartitions, isMissingPartition } from '../store/partitions.ts';
 import type { EventsTelemetry } from '../telemetry.ts';
-import type { RecordedEvent } from './log-event.ts';
+import type { OwnEvent, RecordedEvent } from './log-event.ts';
 
-/** Called in the transaction of new events, while the guild's counter is locked. */
-export type AppendHook = (
-  transaction: Transaction,
-  guildId: string,
-  appended: { newestSeq: number; events: readonly Omit<RecordedEvent, 'number'>[] },
-) => Promise<void>;
+/** The new events of a guild. */
+export interface AppendedEvents {
+  guildId: string;
+  /** The seq of the last one. */
+  newestSeq: number;
+  events: readonly OwnEvent[];
+}
+
+/** Called in the transaction of new events of some guilds, while the counters of these guilds are locked. */
+export type AppendHook = (transaction: Transaction, appended: readonly AppendedEvents[]) => Promise<void>;
 
 export interface EventLogOptions {
   database: Database;
   telemetry: EventsTelemetry;
-  /** Called after the commit of new events of a guild. */
-  appended: (guildId: string) => void;
+  /** Called after the commit of new events of some guilds. */
+  appended: (guildIds: readonly string[]) => void;
   hooks: readonly AppendHook[];
 }
 
@@ -36,25 +33,21 @@ export class EventLog {
   }
 
   /**
-   * Stores events of a guild that a service recorded, in the order given, and returns how many were stored now. Events
-   * with numbers up to the highest stored one were stored before and are skipped.
+   * Stores events that a service recorded, those of each guild in the order given, and returns how many were stored now.
+   * Events with numbers up to the highest stored one of the guild and service were stored before and are skipped.
    */
-  async append(guildId: string, service: string, events: readonly RecordedEvent[]): Promise<number> {
-    const { telemetry } = this.#options;
-    const stored = await this.#withPartition(guildId, () => this.#append(guildId, service, events));
-    // Events are stored in the order of their numbers, so those that were stored before are the first ones.
-    telemetry.appended(service, events.slice(events.length - stored), events.length - stored);
-    return stored;
+  async append(service: string, events: readonly RecordedEvent[]): Promise<number> {
+    const appended = await this.#withPartition(events, () => this.#append(service, events));
+    const stored = appended.flatMap((guild) => guild.events);
+    this.#options.telemetry.appended(service, stored, events.length - stored.length);
+    return stored.length;
   }
 
   /** Stores events that this service itself records, in the transaction of the change. */
-  async appendOwn(
-    transaction: Transaction,
-    guildId: string,
-    events: readonly Omit<RecordedEvent, 'number'>[],
-  ): Promise<void> {
+  async appendOwn(transaction: Transaction, guildId: string, events: readonly OwnEvent[]): Promise<void> {
     if (events.length === 0) return;
-    await this.#afterInsert(transaction, guildId, events, await appendEvents(transaction, guildId, events));
+    const [appended] = await appendOwnEvents(transaction, guildId, events);
+    if (appended) await this.#afterInsert(transaction, [{ guildId, newestSeq: appended.lastSeq, events }]);
   }
 
   /**
@@ -70,32 +63,32 @@ export class EventLog {
     return result;
   }
 
-  #append(guildId: string, service: string, events: readonly RecordedEvent[]): Promise<number> {
+  #append(service: string, events: readonly RecordedEvent[]): Promise<AppendedEvents[]> {
     return this.#options.database.transaction(async (transaction) => {
-      const appended = await appendRecorded(transaction, guildId, service, events);
-      await this.#afterInsert(transaction, guildId, events.slice(events.length - appended.stored), appended);
-      return appended.stored;
+      const appended = (await appendRecorded(transaction, service, events)).map(({ guildId, stored, lastSeq }) => {
+        // Those that were stored before have the smallest numbers.
+        const fresh = events.filter((event) => event.guildId === guildId).slice(-stored);
+        return { guildId, newestSeq: lastSeq, events: fresh };
+      });
+      await this.#afterInsert(transaction, appended);
+      return appended;
     });
   }
 
-  async #afterInsert(
-    transaction: Transaction,
-    guildId: string,
-    events: readonly Omit<RecordedEvent, 'number'>[],
-    { lastSeq }: Appended,
-  ): Promise<void> {
-    if (events.length === 0) return;
-    for (const hook of this.#options.hooks) await hook(transaction, guildId, { newestSeq: lastSeq, events });
-    transaction.afterCommit(() => this.#options.appended(guildId));
+  async #afterInsert(transaction: Transaction, appended: readonly AppendedEvents[]): Promise<void> {
+    if (appended.length === 0) return;
+    for (const hook of this.#options.hooks) await hook(transaction, appended);
+    transaction.afterCommit(() => this.#options.appended(appended.map(({ guildId }) => guildId)));
   }
 
-  /** Runs work again after creating the partition that it misses. Partitions are created ahead, so this is an exception. */
-  async #withPartition<Result>(guildId: string, work: () => Promise<Result>): Promise<Result> {
+  /** Runs work again after creating the partitions that it misses. They are created ahead, so this is an exception. */
+  async #withPartition<Result>(events: readonly RecordedEvent[], work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
       if (!isMissingPartition(error)) throw error;
-      await createPartitions(this.#options.database, 'log', 0, guildId);
+      const guildIds = [...new Set(events.map(({ guildId }) => guildId))];
+      await createPartitions(this.#options.database, 'log', 0, guildIds);
       return work();
     }
   }

@@ -16,6 +16,7 @@ const MAX_TIME_MS = 253_402_300_799_999;
 const service = z.string().refine((name) => Object.hasOwn(PROCESSES, name), { error: 'must be a service' });
 
 const event = z.object({
+  guildId,
   number: z.int().min(1),
   id: uuid,
   // A newer version of the recording service may know more types than this one.
@@ -33,16 +34,22 @@ const event = z.object({
 });
 
 const request = z.object({
-  guildId,
   service,
   events: z
     .array(event)
     .min(1)
     .max(MAX_EVENTS)
-    .refine((events) => events.every(({ number }, index) => index === 0 || number > (events[index - 1]?.number ?? 0)), {
-      error: 'must have ascending numbers',
-    }),
+    .refine(isAscending, { error: 'must have ascending numbers in each guild' }),
 });
+
+function isAscending(events: readonly { guildId: string; number: number }[]): boolean {
+  const last = new Map<string, number>();
+  return events.every(({ guildId: guild, number }) => {
+    const isAbove = number > (last.get(guild) ?? 0);
+    last.set(guild, number);
+    return isAbove;
+  });
+}
 
 function isObject(text: string): boolean {
   if (Buffer.byteLength(text) > MAX_BYTES) return false;
@@ -58,8 +65,8 @@ function isObject(text: string): boolean {
 export function eventLogMethods(log: EventLog): GrpcHandlers<typeof EventLogServiceService> {
   return {
     async appendEvents(message) {
-      const { guildId: guild, service: recorder, events } = checked(request, message);
-      return { stored: await log.append(guild, recorder, events) };
+      const { service: recorder, events } = checked(request, message);
+      return { stored: await log.append(recorder, events) };
     },
   };
 }

@@ -193,21 +193,28 @@ export async function rotateSecret(
   return rotated?.until;
 }
 
-const MARK_DUE = prepared(`UPDATE events.endpoints SET wanted_seq = $2::bigint
-  WHERE guild_id = $1 AND enabled AND types && $3::text[] AND wanted_seq < $2::bigint`);
+const MARK_DUE = prepared(`UPDATE events.endpoints AS e SET wanted_seq = appended.newest_seq
+  FROM jsonb_to_recordset($1::jsonb) AS appended (guild_id text, newest_seq bigint, patterns text[])
+  WHERE e.guild_id = appended.guild_id AND e.enabled AND e.types && appended.patterns
+    AND e.wanted_seq < appended.newest_seq`);
+
+/** The types of new events of a guild, and the seq of the newest. */
+export interface NewEvents {
+  guildId: string;
+  newestSeq: number;
+  types: ReadonlySet<string>;
+}
 
 /**
- * Makes those endpoints of a guild due that receive one of the types. Called in the transaction that stores the events,
- * under the lock of the guild's log.
+ * Makes those endpoints due that receive one of the types. Called in the transaction that stores the events, under the
+ * locks of the logs of the guilds.
  */
-export async function markEndpointsDue(
-  on: Queryable,
-  guildId: string,
-  newestSeq: number,
-  types: readonly string[],
-): Promise<void> {
-  const patterns = new Set(types.flatMap((type) => ['*', type, `${type.slice(0, type.indexOf('.'))}.*`]));
-  await on.query(MARK_DUE, [guildId, newestSeq, [...patterns]]);
+export async function markEndpointsDue(on: Queryable, appended: readonly NewEvents[]): Promise<void> {
+  const rows = appended.map(({ guildId, newestSeq, types }) => {
+    const patterns = [...types].flatMap((type) => [type, `${type.slice(0, type.indexOf('.'))}.*`]);
+    return { guild_id: guildId, newest_seq: newestSeq, patterns: [...new Set(['*', ...patterns])] };
+  });
+  await on.query(MARK_DUE, [JSON.stringify(rows)]);
 }
 
 /** Disables the endpoints of revoked keys and returns them. Called under the lock of the guild's log. */

@@ -1,12 +1,14 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
-import type { LogEvent, RecordedEvent } from '../domain/log-event.ts';
+import type { LogEvent, OwnEvent, RecordedEvent } from '../domain/log-event.ts';
 
 /** The maximum number of events that one statement examines for readers of few types. */
 const MAX_EXAMINED = 1_000;
 
 const COLUMNS = 'guild_id AS "guildId", id, seq, type, created_at AS "createdAt", source, data';
 
+/** What was stored of a guild's events. */
 export interface Appended {
+  guildId: string;
   /** The number of events that were stored now. */
   stored: number;
   /** The seq of the guild's newest event. */
@@ -14,86 +16,67 @@ export interface Appended {
 }
 
 /**
- * Stores the events of a service that were not stored before, and assigns their seqs. The row of the service and then
- * the counter stay locked until the end of the transaction. Fails with an error of `isMissingPartition` if the day has
- * no partition.
+ * Stores the events of a service that were not stored before, and assigns their seqs. Returns only guilds of which
+ * events were stored now. The rows of the service and then the counters stay locked until the end of the transaction.
+ * Fails with an error of `isMissingPartition` if the day has no partition.
  */
-export async function appendRecorded(
-  on: Queryable,
-  guildId: string,
-  service: string,
-  events: readonly RecordedEvent[],
-): Promise<Appended> {
-  const rows = events.map(({ number, id, type, createdAtMs, source, persons, data }) => ({
-    number,
-    id,
-    type,
-    created_at: new Date(createdAtMs),
-    source,
-    persons,
-    data,
-  }));
-  const [appended] = await on.query<Appended>(APPEND_RECORDED, [guildId, service, JSON.stringify(rows)]);
-  return appended ?? { stored: 0, lastSeq: 0 };
+export function appendRecorded(on: Queryable, service: string, events: readonly RecordedEvent[]): Promise<Appended[]> {
+  return on.query<Appended>(APPEND_RECORDED, [JSON.stringify(events.map(rowOf)), service]);
 }
 
-/** Stores events that this service itself records, and assigns their seqs. The counter stays locked like above. */
-export async function appendEvents(
-  on: Queryable,
-  guildId: string,
-  events: readonly Omit<RecordedEvent, 'number'>[],
-): Promise<Appended> {
-  const rows = events.map(({ id, type, createdAtMs, source, persons, data }, index) => ({
-    number: index,
-    id,
-    type,
-    created_at: new Date(createdAtMs),
-    source,
-    persons,
-    data,
-  }));
-  const [appended] = await on.query<Appended>(APPEND_OWN, [guildId, JSON.stringify(rows)]);
-  return appended ?? { stored: 0, lastSeq: 0 };
+/** Stores events of a guild that this service itself records, and assigns their seqs. */
+export function appendOwnEvents(on: Queryable, guildId: string, events: readonly OwnEvent[]): Promise<Appended[]> {
+  const rows = events.map((event, number) => rowOf({ ...event, guildId, number }));
+  return on.query<Appended>(APPEND_OWN, [JSON.stringify(rows)]);
 }
 
-const GIVEN = (values: string) => `SELECT * FROM jsonb_to_recordset(${values}::jsonb) AS event (
-  number bigint, id uuid, type text, created_at timestamptz, source json, persons text[], data text)`;
+const rowOf = ({ guildId, createdAtMs, ...event }: RecordedEvent) => ({
+  ...event,
+  guild_id: guildId,
+  created_at: new Date(createdAtMs),
+});
 
-/** Stores the rows of `fresh`. The update of the counter waits for its lock, and later statements for its commit. */
+const GIVEN = `SELECT * FROM jsonb_to_recordset($1::jsonb) AS event (guild_id text, number bigint, id uuid, type text,
+  created_at timestamptz, source json, persons text[], data text)`;
+
+/**
+ * Stores the rows of `fresh`. Counters are locked in the order of guild IDs, so that transactions with events of several
+ * guilds do not deadlock.
+ */
 const INSERT = `counted AS (
     INSERT INTO events.counters AS counter (guild_id, last_seq, day)
-    SELECT $1, count(*), (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fresh HAVING count(*) > 0
+    SELECT guild_id, count(*), (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fresh GROUP BY guild_id ORDER BY guild_id
     ON CONFLICT (guild_id) DO UPDATE
       SET last_seq = counter.last_seq + excluded.last_seq, day = GREATEST(counter.day, excluded.day)
     RETURNING guild_id, last_seq, day
   ), placed AS (
-    SELECT guild_id, day, last_seq - count(*) OVER () + row_number() OVER (ORDER BY number) AS seq,
-      id, type, created_at, source, persons, data::json AS data, octet_length(data) AS size
-    FROM fresh CROSS JOIN counted
+    SELECT guild_id, day, id, type, created_at, source, persons, data::json AS data, octet_length(data) AS size,
+      last_seq - count(*) OVER (PARTITION BY guild_id) + row_number() OVER (PARTITION BY guild_id ORDER BY number) AS seq
+    FROM fresh JOIN counted USING (guild_id)
   ), dated AS (
     INSERT INTO events.days (guild_id, day, first_seq) SELECT guild_id, day, min(seq) FROM placed GROUP BY guild_id, day
     ON CONFLICT (guild_id, day) DO NOTHING
   ), stored AS (
     INSERT INTO events.log (guild_id, day, seq, id, type, created_at, source, persons, data, size)
     SELECT guild_id, day, seq, id, type, created_at, source, persons, data, size FROM placed
-    RETURNING seq
+    RETURNING guild_id, seq
   )
-  SELECT count(*) AS stored, coalesce(max(seq), 0) AS "lastSeq" FROM stored`;
+  SELECT guild_id AS "guildId", count(*) AS stored, max(seq) AS "lastSeq" FROM stored GROUP BY guild_id`;
 
 const APPEND_RECORDED = prepared(`WITH given AS (
-    ${GIVEN('$3')}
+    ${GIVEN}
   ), source AS (
     INSERT INTO events.sources AS source (guild_id, service, last_number)
-    SELECT $1, $2, max(number) FROM given
+    SELECT guild_id, $2, max(number) FROM given GROUP BY guild_id ORDER BY guild_id
     ON CONFLICT (guild_id, service) DO UPDATE
       SET previous_number = source.last_number, last_number = GREATEST(source.last_number, excluded.last_number)
-    RETURNING previous_number
+    RETURNING guild_id, previous_number
   ), fresh AS (
-    SELECT given.* FROM given CROSS JOIN source WHERE number > previous_number
+    SELECT given.* FROM given JOIN source USING (guild_id) WHERE number > previous_number
   ), ${INSERT}`);
 
 const APPEND_OWN = prepared(`WITH fresh AS (
-    ${GIVEN('$2')}
+    ${GIVEN}
   ), ${INSERT}`);
 
 export interface ReadRequest {

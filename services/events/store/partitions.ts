@@ -10,18 +10,23 @@ export function isMissingPartition(error: unknown): boolean {
 }
 
 /**
- * Creates the missing partitions of a table for today (UTC) and `days` days after it, and for the day of a guild's
- * newest event if `guildId` is passed. Returns the number of created partitions.
+ * Creates the missing partitions of a table for today (UTC) and `days` days after it, and for the days of the
+ * newest events of some guilds, which are later if the clock was set back. Returns the number of created partitions.
  */
-export async function createPartitions(on: Queryable, table: string, days: number, guildId?: string): Promise<number> {
+export async function createPartitions(
+  on: Queryable,
+  table: string,
+  days: number,
+  guildIds: readonly string[] = [],
+): Promise<number> {
   const rows = await on.query<{ created: boolean }>(
     `SELECT events.create_partition($1, day::date) AS created FROM (
        SELECT generate_series(today, today + $2::int, '1 day') AS day
        FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS now
-       UNION SELECT day FROM events.counters WHERE guild_id = $3
+       UNION SELECT day FROM events.counters WHERE guild_id = ANY($3::text[])
      ) AS wanted
      WHERE to_regclass('events.' || $1 || '_' || to_char(day, 'YYYYMMDD')) IS NULL ORDER BY day`,
-    [table, days, guildId ?? null],
+    [table, days, guildIds],
   );
   return rows.filter(({ created }) => created).length;
 }

@@ -7,10 +7,13 @@ import type { EventSource } from './source.ts';
 /** The name of the queue of recorded events in metrics, logs and guildctl. */
 export const EVENTS_QUEUE = 'events';
 
-/** The maximum number of events of one call; with 20 KB each they stay below the size limit of a gRPC message. */
-const MAX_BATCH = 40;
-/** The maximum number of guilds whose events a process relays at the same time. */
-const CONCURRENCY = 8;
+/**
+ * The maximum number of events, and of guilds, of one call; with 20 KB each they stay below the size limit of a gRPC
+ * message.
+ */
+const MAX_BATCH = 100;
+/** The maximum number of calls of a process at the same time; fewer than it has database connections. */
+const CONCURRENCY = 3;
 const LEASE_MS = 10_000;
 const HANDLE_MS = 5_000;
 
@@ -23,6 +26,7 @@ export interface EventRelayOptions {
 }
 
 interface RecordedRow {
+  guildId: string;
   number: number;
   id: string;
   type: string;
@@ -34,29 +38,39 @@ interface RecordedRow {
 
 /**
  * The queue that relays a service's recorded events to the events service, in order per guild. Its worker leases the
- * oldest event of a guild, which keeps other processes from relaying the guild's events, and relays the events after it
- * in the same call. An event never becomes a dead letter, because later events must not overtake it.
+ * oldest events of many guilds, which keeps other processes from relaying events of these guilds, and relays the events
+ * after them in the same call. An event never becomes a dead letter, because later events must not overtake it.
  */
 export function eventRelay({ schema, database, append }: EventRelayOptions): QueueDefinition {
-  const select = `SELECT number, event_id AS id, type, source, persons, data::text AS data,
-      (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
-    FROM ${schema}.events WHERE guild_id = $1 AND number >= $2::bigint AND finished_at IS NULL AND state = 'queued'
-    ORDER BY number LIMIT ${MAX_BATCH}`;
-  const deletion = `DELETE FROM ${schema}.events WHERE guild_id = $1 AND number = ANY ($2::bigint[])`;
+  const select = `SELECT event.* FROM unnest($1::text[], $2::bigint[]) AS head (guild_id, number), LATERAL (
+      SELECT guild_id AS "guildId", number, event_id AS id, type, source, persons, data::text AS data,
+        (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
+      FROM ${schema}.events
+      WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
+      ORDER BY number LIMIT $3) AS event`;
+  const deletion = `DELETE FROM ${schema}.events USING unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number)
+    WHERE events.guild_id = relayed.guild_id AND events.number = relayed.number`;
   return {
     name: EVENTS_QUEUE,
     table: eventsTable(schema),
     ordered: true,
     concurrency: CONCURRENCY,
+    maxBatch: MAX_BATCH,
     leaseMs: LEASE_MS,
     handleMs: HANDLE_MS,
     handlerFinishes: true,
     retry: { isPermanent: () => false, limits: { maxAttempts: null, maxOutageSeconds: null } },
-    async handle({ guildId, id }) {
-      const events = await database.query<RecordedRow>(select, [guildId, id]);
+    async handle(item, others) {
+      const heads = [item, ...others];
+      const perGuild = Math.floor(MAX_BATCH / heads.length);
+      const events = await database.query<RecordedRow>(select, [
+        heads.map(({ guildId }) => guildId),
+        heads.map(({ id }) => id),
+        perGuild,
+      ]);
       if (events.length === 0) return;
-      await append({ guildId, service: schema, events });
-      await database.query(deletion, [guildId, events.map(({ number }) => number)]);
+      await append({ service: schema, events });
+      await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
     },
   };
 }

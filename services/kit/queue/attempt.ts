@@ -91,11 +91,36 @@ export class Attempts {
     return this.#handle(item, () => lost.abort());
   }
 
+  /**
+   * Handles items of several guilds that this process has leased since `startedAt` (of performance.now()), in one call of
+   * the handler.
+   */
+  async batch(taken: readonly TakenItem[], startedAt: number): Promise<AttemptResult> {
+    const { definition, metrics } = this.#options;
+    const { leaseMs, handleMs = leaseMs / 2 } = definition;
+    const [first, ...others] = taken.map((item) => ({ ...item, signal: this.#stopping.signal }));
+    if (!first) return 'over';
+    if (performance.now() - startedAt > leaseMs - handleMs) {
+      return worst(await Promise.all(taken.map((item) => this.#putBack(item))));
+    }
+    try {
+      await within(handleMs, definition.handle(first, others));
+    } catch (error) {
+      return worst(await Promise.all([first, ...others].map((item) => this.#fail(item, error))));
+    }
+    this.#succeededAt = performance.now();
+    for (const item of [first, ...others]) {
+      metrics.attempted('done');
+      this.#settle(item, { outcome: 'done' });
+    }
+    return 'over';
+  }
+
   async #handle(item: ClaimedItem, lose: () => void): Promise<AttemptResult> {
     const { definition, metrics } = this.#options;
     const { handleMs } = definition;
     try {
-      await (handleMs === undefined ? this.#renewing(item, lose) : within(handleMs, definition.handle(item)));
+      await (handleMs === undefined ? this.#renewing(item, lose) : within(handleMs, definition.handle(item, [])));
     } catch (error) {
       return error instanceof Interrupted ? this.#release(item) : this.#fail(item, error);
     }
@@ -117,7 +142,7 @@ export class Attempts {
       // A failed renewal is ignored, because the next renewal may succeed before the lease ends.
       if (!(await store.renew(item, definition.leaseMs))) lose();
     };
-    return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item));
+    return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item, []));
   }
 
   #finish(store: QueueStore, item: ClaimedItem): Promise<boolean> {
@@ -193,6 +218,11 @@ export class Attempts {
     });
     return 'retry';
   }
+}
+
+/** The result of a batch: whether its queue has to pause is decided by the item that failed most. */
+function worst(results: readonly AttemptResult[]): AttemptResult {
+  return results.find((result) => result === 'unavailable') ?? results.find((result) => result === 'retry') ?? 'over';
 }
 
 /**

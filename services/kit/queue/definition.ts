@@ -137,8 +137,16 @@ export interface QueueDefinition<Data extends object = object> {
    * 0.5 s to a minute, and the service's limits apply.
    */
   retry?: Partial<RetryPolicy>;
-  /** Does the work of an item; may be called more than once for the same item. */
-  handle(item: ClaimedItem<Data>): Promise<unknown>;
+  /**
+   * If set, `handle` also gets the oldest due items of other guilds, up to this number of items together. Only for
+   * ordered queues with `handlerFinishes`, and tables without `holder`.
+   */
+  maxBatch?: number;
+  /**
+   * Does the work of an item, and with `maxBatch` of the `others`; may be called more than once for the same item. An
+   * error fails all of them.
+   */
+  handle(item: ClaimedItem<Data>, others: readonly ClaimedItem<Data>[]): Promise<unknown>;
   /** Called in the transaction that records that an attempt ended as done, retried or dead. */
   recorded?(transaction: Queryable, item: ClaimedItem<Data>, end: AttemptEnd): Promise<void>;
   /** Called after each attempt; replaces the queue's own log lines. Must not throw. */
