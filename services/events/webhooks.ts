@@ -36,7 +36,7 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
   const attempts = new Attempts({ send, clock, telemetry });
   const { disableGone } = disabling;
   const scheduler = new DeliveryScheduler({ database, attempts, disableGone, telemetry });
-  wakeups.onAnyGuild((guildIds) => guildIds?.forEach((guildId) => scheduler.wake(guildId)));
+  wakeups.onAnyGuild((guildIds) => scheduler.wake(guildIds ?? []));
   const upkeep = new Upkeep({
     jobs: {
       'disable failing webhooks': () => disabling.disableFailing(),
@@ -52,7 +52,7 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
     ring,
     responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
   });
-  const state = new WebhookState({ disabling, wake: (guildId) => scheduler.wake(guildId) });
+  const state = new WebhookState({ disabling, wake: (guildId) => scheduler.wake([guildId]) });
   const webhooks = new Webhooks({
     database,
     idempotency,

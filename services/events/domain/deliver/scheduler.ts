@@ -52,12 +52,14 @@ export class DeliveryScheduler implements Part {
     this.#polling = this.#pollUntilStopped();
   }
 
-  /** Sends the due events of a guild soon. */
-  wake(guildId: string): void {
-    if (this.#stopping.signal.aborted || this.#waiting.size >= MAX_WAITING) return;
-    this.#waiting.add(guildId);
+  /** Sends the due events of some guilds soon. */
+  wake(guildIds: readonly string[]): void {
+    if (this.#stopping.signal.aborted) return;
+    for (const guildId of guildIds) if (this.#waiting.size < MAX_WAITING) this.#waiting.add(guildId);
     this.#dispatching ??= this.#dispatch().finally(() => {
       this.#dispatching = undefined;
+      // Guilds that were woken after the last look at the waiting ones.
+      if (this.#waiting.size > 0 && this.#fast.free > 0) this.wake([]);
     });
   }
 
@@ -120,7 +122,7 @@ export class DeliveryScheduler implements Part {
       if (lane !== this.#fast || this.#slow.free <= 0) return;
       place.leave();
       place = this.#slow.enter(guildId);
-      this.#wakeWaiting();
+      this.wake([]);
     };
     const turn = work(becameSlow)
       .catch((error: unknown) => {
@@ -131,15 +133,9 @@ export class DeliveryScheduler implements Part {
         const wasFull = lane.freeFor(guildId) === 0;
         place.leave();
         this.#inFlight.delete(turn);
-        if (isDue || wasFull) this.wake(guildId);
-        else this.#wakeWaiting();
+        this.wake(isDue || wasFull ? [guildId] : []);
       });
     this.#inFlight.add(turn);
-  }
-
-  #wakeWaiting(): void {
-    const [next] = this.#waiting;
-    if (next !== undefined) this.wake(next);
   }
 
   async #pollUntilStopped(): Promise<void> {
@@ -155,7 +151,7 @@ export class DeliveryScheduler implements Part {
   }
 
   async #poll(): Promise<void> {
-    for (const guildId of await this.#findDue('fast', this.#fast)) this.wake(guildId);
+    this.wake(await this.#findDue('fast', this.#fast));
     if (this.#slow.free > 0) {
       const guilds = this.#slotsOf(this.#slow, await this.#findDue('slow', this.#slow));
       if (guilds.length > 0) await this.#claim('slow', this.#slow, guilds);
