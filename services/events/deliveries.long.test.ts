@@ -18,7 +18,7 @@ const FIRST = 920_000_000_000_000_000n;
 const SLOW_MS = 15_500;
 /** Slow endpoints are at several hosts, as in reality. */
 const SLOW_HOSTS = 8;
-const NOBODY = 'http://127.0.0.1:9/';
+const NOBODY = 'http://127.0.0.1:1024/';
 
 const fixture = new WebhookFixture({ controlsTime: false });
 let healthy: Receiver;

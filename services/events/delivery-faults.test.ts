@@ -6,7 +6,7 @@ import { newGuild, recorded } from './fixture.ts';
 import { WebhookFixture } from './fixtures/webhooks.ts';
 
 const DAY = 24 * 3_600_000;
-const NOBODY = 'http://127.0.0.1:9/';
+const NOBODY = 'http://127.0.0.1:1024/';
 
 const fixture = new WebhookFixture();
 beforeAll(() => fixture.start());

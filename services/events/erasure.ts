@@ -11,6 +11,7 @@ export const erasureRules: readonly ErasureRule[] = [
       matches: `answer IS NOT NULL AND seq IN (
         SELECT seq FROM events.log WHERE guild_id = $1 AND persons @> ARRAY['${account}:' || $user])`,
       empty: { answer: 'NULL' },
+      shows: `jsonb_build_object('seq', seq)`,
     })),
   },
   { table: 'events.parked' },

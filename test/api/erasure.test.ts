@@ -9,7 +9,7 @@ import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system
 
 const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
 const MATE = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows' };
-const SERVICES = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'];
+const SERVICES = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'];
 
 let network: Network;
 
@@ -109,11 +109,12 @@ async function pending(guild: string): Promise<number> {
   return (await databaseRows<{ open: number }>(network.databaseUrl, text, [guild]))[0]?.open ?? 0;
 }
 
-/** The rows that contain the guild ID and one of these texts. */
+/** The rows that contain the guild ID and one of these texts, without the events that tell mirrors whom to erase. */
 async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<string[]> {
   const rows = (await dumpDatabase(network.databaseUrl)).split('\n');
   const named = (row: string, text: string | number) => new RegExp(`(?<![0-9A-Za-z])${text}(?![0-9A-Za-z])`).test(row);
-  return rows.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
+  const others = rows.filter((row) => !row.includes(',person.erased,'));
+  return others.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
 }
 
 /** Removes the retry state of role changes, which differs because they fail in the other guild: it has no bot. */

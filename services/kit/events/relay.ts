@@ -1,4 +1,5 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
+import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule } from '../personal-data/erasure-rules.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { QueueDefinition, QueueTable } from '../queue/definition.ts';
@@ -48,8 +49,15 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
       FROM ${schema}.events
       WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
       ORDER BY number LIMIT $3) AS event`;
-  const deletion = `DELETE FROM ${schema}.events USING unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number)
-    WHERE events.guild_id = relayed.guild_id AND events.number = relayed.number`;
+  // LATERAL finds each row by the primary key, whatever the statistics of a table that is often empty suggest.
+  const deletion = `DELETE FROM ${schema}.events WHERE ctid = ANY(ARRAY(
+      SELECT event.ctid FROM unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number), LATERAL (
+        SELECT ctid FROM ${schema}.events WHERE guild_id = relayed.guild_id AND number = relayed.number LIMIT 1
+      ) AS event))`;
+  const relay = async (events: readonly RecordedRow[]) => {
+    await append({ service: schema, events: [...events] });
+    await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
+  };
   return {
     name: EVENTS_QUEUE,
     table: eventsTable(schema),
@@ -69,8 +77,14 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
         perGuild,
       ]);
       if (events.length === 0) return;
-      await append({ service: schema, events });
-      await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
+      for (let count = events.length; ; count = Math.floor(count / 2)) {
+        try {
+          return await relay(events.slice(0, count));
+        } catch (error) {
+          // The queue shows the error at the event that is rejected: the events of the guild before it are relayed.
+          if (others.length > 0 || count === 1 || isServerError(asApiError(error))) throw error;
+        }
+      }
     },
   };
 }

@@ -100,14 +100,16 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
         ORDER BY ${runAt} LIMIT $3) AS ids
       FROM page`,
     takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
-    // An item that another transaction takes or deletes at the same moment is skipped: its guild is being handled.
+    // An item that another transaction takes or deletes at the same moment is skipped: its guild is being handled. LATERAL
+    // with a limit reads one item at a time, whatever the statistics of a table that is often empty suggest.
     takeHeads: prepared(`WITH RECURSIVE ${walkHeads}, page AS MATERIALIZED (
         SELECT guild_id, id FROM heads LIMIT $3
       ), due AS MATERIALIZED (
-        SELECT item.guild_id, item.${id} AS id FROM page JOIN ${table} item
-          ON item.guild_id = page.guild_id AND item.${id} = page.id
-        WHERE ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE}
-        ORDER BY item.guild_id LIMIT $4 FOR UPDATE OF item SKIP LOCKED
+        SELECT item.* FROM page, LATERAL (
+          SELECT guild_id, ${id} AS id FROM ${table}
+          WHERE guild_id = page.guild_id AND ${id} = page.id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE}
+          LIMIT 1 FOR UPDATE SKIP LOCKED) AS item
+        LIMIT $4
       ), taken AS (
         UPDATE ${table} item
         SET ${attempts} = ${attempts} + 1, ${runAt} = ${leaseEnd}, leased_until = ${leaseEnd}

@@ -33,7 +33,7 @@ interface HeadRow extends Omit<TakenItem, 'data' | 'guildId'> {
 }
 
 /** The number of guilds that are looked at for each item to lease, because some items are leased or wait for a retry. */
-const HEADS_PER_ITEM = 4;
+const HEADS_PER_ITEM = 2;
 
 type TakenRow = Record<string, unknown> & Omit<TakenItem, 'data'>;
 

@@ -73,7 +73,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'],
+    services: ['activity', 'auth', 'bindings', 'events', 'lookup', 'members', 'moderation'],
     definition: ErasureServiceService,
     methods: {
       eraseGuild: change('admin'),
