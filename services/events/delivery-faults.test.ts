@@ -92,7 +92,7 @@ describe('erasing', () => {
     const guildId = newGuild();
     const receiver = await fixture.receiver();
     receiver.respond = (request, response) => response.end(request.body);
-    const { id } = await fixture.create(guildId, { url: receiver.url });
+    const { id } = await fixture.create(guildId, { url: receiver.url, types: ['ban.*'] });
     await fixture.append(guildId, [recorded(1, { persons: ['game:7001'] }), recorded(2, { persons: ['game:7002'] })]);
     await expect.poll(async () => (await fixture.deliveries(guildId, id)).length, PATIENCE).toBe(2);
     const erasure = fixture.operators(ErasureServiceService);

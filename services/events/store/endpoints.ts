@@ -195,8 +195,8 @@ export async function rotateSecret(
 
 const MARK_DUE = prepared(`UPDATE events.endpoints AS e SET wanted_seq = appended.newest_seq
   FROM jsonb_to_recordset($1::jsonb) AS appended (guild_id text, newest_seq bigint, patterns text[])
-  WHERE e.guild_id = appended.guild_id AND e.enabled AND e.types && appended.patterns
-    AND e.wanted_seq < appended.newest_seq`);
+  WHERE e.guild_id = ANY ($2::text[]) AND e.guild_id = appended.guild_id AND e.enabled
+    AND e.types && appended.patterns AND e.wanted_seq < appended.newest_seq`);
 
 /** The types of new events of a guild, and the seq of the newest. */
 export interface NewEvents {
@@ -214,7 +214,7 @@ export async function markEndpointsDue(on: Queryable, appended: readonly NewEven
     const patterns = [...types].flatMap((type) => [type, `${type.slice(0, type.indexOf('.'))}.*`]);
     return { guild_id: guildId, newest_seq: newestSeq, patterns: [...new Set(['*', ...patterns])] };
   });
-  await on.query(MARK_DUE, [JSON.stringify(rows)]);
+  await on.query(MARK_DUE, [JSON.stringify(rows), appended.map(({ guildId }) => guildId)]);
 }
 
 /** Disables the endpoints of revoked keys and returns them. Called under the lock of the guild's log. */
