@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PATIENCE } from '#test/patience.ts';
 import { newGuild, recorded, recordedFrom } from './fixture.ts';
 import { WebhookFixture } from './fixtures/webhooks.ts';
@@ -9,7 +10,7 @@ import { WebhookFixture } from './fixtures/webhooks.ts';
 const fixture = new WebhookFixture();
 /** Waits until `count` attempts are stored, so that the database's clock can be moved. */
 const stored = (guildId: string, id: string, count: number) =>
-  expect.poll(async () => (await fixture.deliveries(guildId, id)).length, PATIENCE).toBe(count);
+  vi.waitFor(async () => assert.equal((await fixture.deliveries(guildId, id)).length, count), PATIENCE);
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 

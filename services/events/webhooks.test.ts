@@ -48,13 +48,7 @@ describe('POST /webhooks', () => {
     const { status, body: response } = await fixture.send(guildId, 'POST', '/webhooks', body);
     expect(status).toBe(400);
     const paths = response.details.errors.map(({ path }: { path: string }) => path);
-    expect([...new Set(paths)].sort()).toEqual([
-      'body.format',
-      'body.from',
-      'body.types[0]',
-      'body.types[1]',
-      'body.url',
-    ]);
+    expect(new Set(paths)).toEqual(new Set(['body.format', 'body.from', 'body.types[0]', 'body.types[1]', 'body.url']));
   });
 
   test.each([

@@ -22,6 +22,9 @@ export interface SchedulerTelemetry {
 
 export type SchedulerOptions = Omit<DrainOptions, 'isStopping'> & { telemetry: SchedulerTelemetry };
 
+/** Sends events to an endpoint. Returns true if the endpoint is due for another turn. */
+type Turn = (becameSlow: () => void) => Promise<boolean>;
+
 /**
  * Decides which endpoints this process sends events to. Endpoints that were slow or failed at their last attempt, and
  * retries, have lanes of their own, and an endpoint that becomes slow changes its lane: so they delay no others.
@@ -116,7 +119,12 @@ export class DeliveryScheduler implements Part {
   }
 
   /** Starts a turn of an endpoint, which takes a place of the lane; it changes to the slow lane if an attempt is slow. */
-  #start(lane: Lane, guildId: string, work: (becameSlow: () => void) => Promise<boolean>): void {
+  #start(lane: Lane, guildId: string, work: Turn): void {
+    const turn = this.#run(lane, guildId, work).finally(() => this.#inFlight.delete(turn));
+    this.#inFlight.add(turn);
+  }
+
+  async #run(lane: Lane, guildId: string, work: Turn): Promise<void> {
     let place: Place = lane.enter(guildId);
     const becameSlow = () => {
       if (lane !== this.#fast || this.#slow.free <= 0) return;
@@ -124,18 +132,16 @@ export class DeliveryScheduler implements Part {
       place = this.#slow.enter(guildId);
       this.wake([]);
     };
-    const turn = work(becameSlow)
-      .catch((error: unknown) => {
-        this.#options.telemetry.failed(error, 'turn');
-        return false;
-      })
-      .then((isDue) => {
-        const wasFull = lane.freeFor(guildId) === 0;
-        place.leave();
-        this.#inFlight.delete(turn);
-        this.wake(isDue || wasFull ? [guildId] : []);
-      });
-    this.#inFlight.add(turn);
+    let isDue = false;
+    try {
+      isDue = await work(becameSlow);
+    } catch (error) {
+      // The lease ends, and then a process tries again.
+      this.#options.telemetry.failed(error, 'turn');
+    }
+    const wasFull = lane.freeFor(guildId) === 0;
+    place.leave();
+    this.wake(isDue || wasFull ? [guildId] : []);
   }
 
   async #pollUntilStopped(): Promise<void> {
