@@ -34,9 +34,9 @@ beforeAll(async () => {
   }
   await fixture.create(String(FIRST - 1n), { url: healthy.url });
   await fixture.rows(
-    `INSERT INTO events.endpoints (guild_id, key_id, url, types, format, secret, cursor_seq, wanted_seq)
+    `INSERT INTO events.endpoints (guild_id, key_id, url, types, format, secret, secret_key, cursor_seq, wanted_seq)
      SELECT ($1::numeric + n)::text, 'test', CASE n % 100 WHEN 50 THEN $2 WHEN 99 THEN ($3::text[])[1 + (n / 100) % $4]
-       ELSE $5 END, '{*}', 'standard', (SELECT secret FROM events.endpoints LIMIT 1), 0, 0
+       ELSE $5 END, '{*}', 'standard', (SELECT secret FROM events.endpoints LIMIT 1), '', 0, 0
      FROM generate_series(0, $6 - 1) AS n`,
     [String(FIRST), NOBODY, slow.map(({ url }) => url), SLOW_HOSTS, healthy.url, ENDPOINTS],
   );

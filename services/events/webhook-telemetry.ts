@@ -43,13 +43,18 @@ export class WebhookTelemetry {
     this.#changes = metrics.counter('webhook_changes_total', 'Changes of webhooks by requests and operators', [
       'change',
     ]);
-    metrics.gauge('webhook_endpoints', 'Webhooks by state, counted once a minute', ['state'], (gauge) => {
-      const { parked: _, ...states } = this.#counts;
-      for (const [state, count] of Object.entries(states)) gauge.set({ state }, count);
-    });
+    metrics.gauge(
+      'webhook_endpoints',
+      'Webhooks of the installation by state, counted once a minute',
+      ['state'],
+      (gauge) => {
+        const { parked: _, ...states } = this.#counts;
+        for (const [state, count] of Object.entries(states)) gauge.set({ state }, count);
+      },
+    );
     metrics.gauge(
       'webhook_parked_events',
-      'Events that failed and wait for a retry, counted once a minute',
+      'Events of the installation that failed and wait for a retry, counted once a minute',
       [],
       (gauge) => gauge.set(this.#counts.parked),
     );

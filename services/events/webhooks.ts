@@ -11,6 +11,7 @@ import { Attempts } from './domain/deliver/attempts.ts';
 import { DeliveryScheduler } from './domain/deliver/scheduler.ts';
 import { Disabling } from './domain/disabling.ts';
 import type { EventLog } from './domain/log.ts';
+import { renewSecrets } from './domain/secrets.ts';
 import { Upkeep } from './domain/upkeep.ts';
 import type { Wakeups } from './domain/wakeups.ts';
 import { WebhookState } from './domain/webhook-state.ts';
@@ -40,6 +41,7 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
   const upkeep = new Upkeep({
     jobs: {
       'disable failing webhooks': () => disabling.disableFailing(),
+      'encrypt secrets of webhooks with the newest key': () => renewSecrets(database, ring),
       'count webhooks': async () => telemetry.counted(await countEndpoints(database)),
     },
     failed: (error, work) => telemetry.failed(error, work),

@@ -31,6 +31,11 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /ORDER BY (?:retry_at LIMIT \$2|failing_since)/,
     reason: 'the searches for retries and failing webhooks, in the background',
   },
+  {
+    file: 'services/events/store/secrets.ts',
+    text: /secret_key = ANY/,
+    reason: 'the rotation of keys, in the background',
+  },
   { file: 'services/events/store/stats.ts', text: /FILTER/, reason: 'gauges, read once a minute' },
   {
     file: 'services/events/store/partitions.ts',

@@ -1,7 +1,7 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { LogEvent } from '../domain/log-event.ts';
-import { SECRET_PURPOSE } from '../domain/webhooks.ts';
+import { decryptSecret } from '../domain/secrets.ts';
 import { eventView, mayReadPersons } from '../http/views.ts';
 import type { Recipient } from '../store/turns.ts';
 import { chatMessage } from './chat/message.ts';
@@ -33,7 +33,7 @@ export class Messages {
     const view = eventView(event, mayReadPersons(scopes));
     const body = JSON.stringify(format === 'chat' ? chatMessage(view) : view);
     const secrets = [secret, previousSecret].flatMap((encrypted) =>
-      encrypted ? [ring.decrypt(SECRET_PURPOSE, encrypted)] : [],
+      encrypted ? [decryptSecret(ring, encrypted)] : [],
     );
     const headers = signatureHeaders(secrets, event.id, unixSeconds(clock.now()), body);
     return sender.send({ url, headers, body, timeoutMs });

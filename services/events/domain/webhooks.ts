@@ -14,11 +14,10 @@ import * as store from '../store/endpoints.ts';
 import type { WebhookTelemetry } from '../webhook-telemetry.ts';
 import type { Delivery, Endpoint, EndpointSecrets } from './endpoint.ts';
 import type { LogEvent } from './log-event.ts';
+import { encryptSecret, newestKey } from './secrets.ts';
 import { visibleTypes } from './visible-types.ts';
 import { notFound, type WebhookState } from './webhook-state.ts';
 
-/** The purpose of the key that encrypts the secrets of webhooks. */
-export const SECRET_PURPOSE = 'webhook-secret';
 /** The timeout of a test event in milliseconds, so that the request gets its response within seven seconds. */
 const TEST_TIMEOUT_MS = 6_000;
 const DEFAULT_GRACE_SECONDS = 24 * 3600;
@@ -116,7 +115,8 @@ export class Webhooks {
           keyId,
           scopes,
           cursorSeq,
-          secret: ring.encrypt(SECRET_PURPOSE, secret),
+          secret: encryptSecret(ring, secret),
+          secretKey: newestKey(ring),
         },
         { newestSeq, max: MAX_WEBHOOKS },
       );
@@ -166,7 +166,7 @@ export class Webhooks {
     return this.#write('rotated', write, owner, async (transaction) => {
       const endpoint = (await store.lockEndpoint(transaction, write.guildId, id)) ?? notFound();
       const secret = newSecret();
-      const encrypted = ring.encrypt(SECRET_PURPOSE, secret);
+      const encrypted = encryptSecret(ring, secret);
       const previousUntil = (await store.rotateSecret(transaction, endpoint, encrypted, graceSeconds)) ?? notFound();
       return { endpoint, data: view({ id, secret, previousUntil }) };
     });

@@ -27,8 +27,9 @@ CREATE TABLE events.endpoints (
   types text[] NOT NULL,
   format text NOT NULL CHECK (format IN ('standard', 'chat')),
   description text,
-  -- Encrypted. The previous secret signs too until previous_until.
+  -- Encrypted by the key with the ID secret_key. The previous secret signs too until previous_until.
   secret bytea NOT NULL,
+  secret_key text NOT NULL,
   previous_secret bytea,
   previous_until timestamptz,
   enabled boolean NOT NULL DEFAULT true,

@@ -9,7 +9,7 @@ const COLUMNS = `guild_id AS "guildId", id, key_id AS "keyId", scopes, url, type
 export type NewEndpoint = Pick<
   Endpoint,
   'guildId' | 'keyId' | 'scopes' | 'url' | 'types' | 'format' | 'description' | 'cursorSeq'
-> & { secret: Buffer };
+> & { secret: Buffer; secretKey: string };
 
 /**
  * Locks the log of a guild until the transaction ends: no event is stored meanwhile, and no other transaction with this
@@ -34,14 +34,14 @@ export async function insertEndpoint(
   endpoint: NewEndpoint,
   { newestSeq, max }: { newestSeq: number; max: number },
 ): Promise<Endpoint | undefined> {
-  const { guildId, keyId, scopes, url, types, format, description, secret, cursorSeq } = endpoint;
+  const { guildId, keyId, scopes, url, types, format, description, secret, secretKey, cursorSeq } = endpoint;
   const [inserted] = await transaction.query<Endpoint>(
     `INSERT INTO events.endpoints
-       (guild_id, key_id, scopes, url, types, format, description, secret, cursor_seq, wanted_seq)
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint
-     WHERE $11 > (SELECT count(*) FROM events.endpoints WHERE guild_id = $1)
+       (guild_id, key_id, scopes, url, types, format, description, secret, secret_key, cursor_seq, wanted_seq)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11::bigint
+     WHERE $12 > (SELECT count(*) FROM events.endpoints WHERE guild_id = $1)
      RETURNING ${COLUMNS}`,
-    [guildId, keyId, scopes, url, types, format, description, secret, cursorSeq, newestSeq, max],
+    [guildId, keyId, scopes, url, types, format, description, secret, secretKey, cursorSeq, newestSeq, max],
   );
   return inserted;
 }

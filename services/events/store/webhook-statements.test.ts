@@ -23,8 +23,8 @@ beforeAll(async () => {
   await createPartitions(database, 'deliveries', 0);
   const run = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
   await run(
-    `INSERT INTO events.endpoints (guild_id, key_id, url, types, format, secret, cursor_seq, wanted_seq)
-     SELECT (900000000000000000 + n % $1)::text, 'key-' || n, 'https://example.com/', '{*}', 'standard', '', 5, 5
+    `INSERT INTO events.endpoints (guild_id, key_id, url, types, format, secret, secret_key, cursor_seq, wanted_seq)
+     SELECT (900000000000000000 + n % $1)::text, 'key-' || n, 'https://example.com/', '{*}', 'standard', '', '', 5, 5
      FROM generate_series(1, 100000) AS n`,
     [GUILDS],
   );
