@@ -48,22 +48,28 @@ export async function openTunnel(
     maxHeaderSize: MAX_HEADER_BYTES,
   });
   connect.on('error', () => undefined);
+  let isConnected = false;
+  connect.on('socket', (socket) => socket.once('connect', () => (isConnected = true)));
   connect.end();
   try {
     const [response, socket, head] = (await once(connect, 'connect', { signal })) as [IncomingMessage, Socket, Buffer];
-    const { statusCode = 0 } = response;
-    if (statusCode >= 200 && statusCode < 300 && head.length === 0) return socket;
+    const error = responseError(response.statusCode ?? 0, head);
+    if (error === undefined) return socket;
     socket.destroy();
-    throw statusError(statusCode);
+    throw error;
   } catch (error) {
     connect.destroy();
-    throw error instanceof DeliveryError ? error : unavailable();
+    if (error instanceof DeliveryError) throw error;
+    // A proxy that is connected but does not respond is waiting for the address.
+    throw signal.aborted && isConnected ? new DeliveryError('timeout') : unavailable();
   }
 }
 
 const unavailable = () => new DeliveryError('temporarily unavailable', { isOurs: true });
 
-function statusError(status: number): DeliveryError {
+/** Returns why a response to CONNECT is no tunnel. `head` is what the other end has already sent through the tunnel. */
+function responseError(status: number, head: Buffer): DeliveryError | undefined {
+  if (status >= 200 && status < 300) return head.length === 0 ? undefined : new DeliveryError('malformed response');
   if (status === 403) return new DeliveryError('address not allowed');
   return status >= 500 ? new DeliveryError('connection failed') : unavailable();
 }

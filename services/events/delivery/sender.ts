@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { ConfigError } from '#kit/service/config.ts';
@@ -178,7 +179,10 @@ function requiredHeaders(body: string): Record<string, string> {
 function trusting(file: string | undefined): SecureContext {
   if (file === undefined) return createSecureContext();
   try {
-    return createSecureContext({ ca: [...getCACertificates('default'), readFileSync(file, 'utf8')] });
+    const added = readFileSync(file, 'utf8');
+    // A TLS context ignores a file without certificates; this throws.
+    void new X509Certificate(added);
+    return createSecureContext({ ca: [...getCACertificates('default'), added] });
   } catch (error) {
     throw new ConfigError([`WEBHOOKS_CA_FILE cannot be used: ${(error as Error).message}`]);
   }

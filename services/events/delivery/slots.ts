@@ -36,7 +36,7 @@ export class Slots {
     const waiter: Waiter = { host, start: granted.resolve };
     const abort = () => {
       this.#waiting.delete(waiter);
-      granted.reject(signal.reason);
+      granted.reject(tooMany());
     };
     this.#waiting.add(waiter);
     signal.addEventListener('abort', abort, { once: true });
