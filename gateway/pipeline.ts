@@ -118,7 +118,12 @@ export class Pipeline {
     // body.
     if (response.writableEnded) return;
     state.started = performance.now();
-    const rejection = await this.#steps(state).catch(asApiError);
+    let rejection: Rejection;
+    try {
+      rejection = await this.#steps(state);
+    } catch (error) {
+      rejection = asApiError(error);
+    }
     try {
       if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
       // The response is written, or the client has disconnected. The connection, not the request, limits how long the
@@ -140,52 +145,71 @@ export class Pipeline {
    */
   async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
-    const { matcher, authenticate } = this.#parts;
+    const { limiter, clock, usage } = this.#parts;
+    const malformed = this.#checkMessage(request, response);
+    if (malformed) return malformed;
+    const { path, query } = splitTarget(request.url ?? '');
+    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
+    const match = this.#match(state, path);
+    if (match instanceof ApiError) return match;
+    const { route } = match;
+    const found = this.#authenticate(state, query);
+    const grant = found instanceof Promise ? await found : found;
+    if (grant instanceof ApiError) return grant;
+    const waitMs = waitMsOf(route, query);
+    const rejection =
+      this.#authorise(state, match, grant, waitMs) ?? (await checkLimits({ route, grant, limiter, clock, response }));
+    if (rejection) return rejection;
+    usage.record(grant);
+    // The gateway may already have responded to a protocol error in the request's body.
+    if (response.writableEnded) return undefined;
+    if (route.service === 'gateway') return this.#respondHere(state, grant);
+    const overload = this.#receive(state);
+    if (overload) return overload;
+    await this.#forward(state, route, grant, waitMs);
+    return undefined;
+  }
+
+  /** Rejects requests that a service could read differently, and removes headers that a client could forge. */
+  #checkMessage(request: IncomingMessage, response: ServerResponse): Rejection {
     const malformed = guard(request);
     if ((malformed && closesConnection(malformed)) || closesAfterResponse(request.headers)) {
       addResponseHeader(response, 'connection', 'close');
     }
-    if (malformed) return malformed;
-    stripReserved(request);
-    const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
-    const match = matcher.match(request.method ?? '', path);
+    if (!malformed) stripReserved(request);
+    return malformed;
+  }
+
+  /** Finds the route of a request, and takes an in-flight slot for it. */
+  #match(state: RequestState, path: string): Match | ApiError {
+    const match = this.#parts.matcher.match(state.request.method ?? '', path);
     if (match instanceof ApiError) return match;
     state.context.route = match.route.name;
-    announceDeprecation(match.route, response);
-    const overload = this.admission.enter(state);
-    if (overload) return overload;
-    const address = () => this.#callerAddress(state);
-    const found = authenticate.run({ request, query, response, address });
-    const isKeyLookup = found instanceof Promise;
-    const grant = await (isKeyLookup ? this.admission.whileUnauthenticated(networkOf(address()), found) : found);
-    return grant instanceof ApiError ? grant : this.#authorise(state, match, grant);
+    announceDeprecation(match.route, state.response);
+    return this.admission.enter(state) ?? match;
   }
 
-  async #authorise(state: RequestState, match: Match, grant: KeyGrant): Promise<Rejection> {
-    const { limiter, clock, telemetry, connections } = this.#parts;
+  #authenticate(state: RequestState, query: string): KeyGrant | ApiError | Promise<KeyGrant | ApiError> {
     const { request, response } = state;
-    const { route } = match;
-    state.context.keyId = grant.keyId;
+    const address = () => this.#callerAddress(state);
+    const found = this.#parts.authenticate.run({ request, query, response, address });
+    // Only a request whose API key must be looked up in auth waits here.
+    return found instanceof Promise ? this.admission.whileUnauthenticated(networkOf(address()), found) : found;
+  }
+
+  /** Checks what the API key may do, and counts the request towards its guild's share. */
+  #authorise(state: RequestState, match: Match, grant: KeyGrant, waitMs: number): Rejection {
+    const { telemetry, connections } = this.#parts;
+    const { request, response, context } = state;
+    context.keyId = grant.keyId;
     telemetry.authenticated(grant);
     if (!connections.authenticated(request.socket, grant.guildId)) addResponseHeader(response, 'connection', 'close');
-    const waitMs = waitMsOf(route, splitTarget(request.url ?? '').query);
-    const rejection =
+    return (
       this.#allowlists.check(grant, () => this.#clientAddress(state)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
-      checkScope(route, grant) ??
-      this.admission.share(state, grant.guildId, waitMs > 0) ??
-      (await checkLimits({ route, grant, limiter, clock, response }));
-    return rejection ?? this.#admit(state, route, grant, waitMs);
-  }
-
-  async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Rejection> {
-    const { response } = state;
-    this.#parts.usage.record(grant);
-    // The gateway may already have responded to a protocol error in the request's body.
-    if (response.writableEnded) return undefined;
-    if (route.service === 'gateway') return this.#respondHere(state, grant);
-    return this.#receive(state) ?? this.#forward(state, route, grant, waitMs);
+      checkScope(match.route, grant) ??
+      this.admission.share(state, grant.guildId, waitMs > 0)
+    );
   }
 
   /** While the client is still sending the body, at its own pace, the request does not count as in flight. */
