@@ -11,7 +11,7 @@ export function waitMsOf({ longPoll, query: schema }: Route, query: string): num
 
 /** True if the request opens a stream of events. A HEAD request only gets the headers of the response. */
 export function isStream({ eventStream }: Route, { method }: IncomingMessage): boolean {
-  return eventStream === true && method === 'GET';
+  return eventStream !== undefined && method === 'GET';
 }
 
 /**

@@ -106,7 +106,7 @@ export const eventStreamRoutes = defineRoutes('events', {
     category: 'events_read',
     guild: 'header',
     query: z.object({ after, types: typesQuery.optional() }),
-    data: eventRecord,
+    data: z.object({}),
     status: 200,
     message: 'Stream of events',
     summary: 'Stream events',
@@ -117,6 +117,6 @@ export const eventStreamRoutes = defineRoutes('events', {
       EVENTS_GONE:
         'The position is before the oldest retained event, or above the newest one because the log was restored from a backup',
     },
-    eventStream: true,
+    eventStream: { event: eventSchema },
   }),
 });

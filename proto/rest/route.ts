@@ -63,10 +63,10 @@ export interface RouteSpec<
    */
   longPoll?: { whenEnded?: z.input<Data> };
   /**
-   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope. `data` is the shape of
-   * each event.
+   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope; `data` is then empty.
+   * `event` is the shape of each event.
    */
-  eventStream?: true;
+  eventStream?: { event: z.ZodType };
   /** Set if the route will be removed: dates as YYYY-MM-DD, and the path that replaces it. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }
