@@ -50,7 +50,7 @@ async function relayFrom(handle: (response: ServerResponse) => void, silentMs?: 
 }
 
 const frame = (seq: number, text = '') => `id: ${seq}\ndata: ${text}\n\n`;
-const begin = (response: ServerResponse) => void response.writeHead(200).flushHeaders();
+const begin = (response: ServerResponse) => response.writeHead(200).flushHeaders();
 
 test('an event that has arrived in part is not relayed, however it was cut', async () => {
   const { services, open, ends } = await relayFrom(begin);
