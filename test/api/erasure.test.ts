@@ -261,7 +261,7 @@ describe('guildctl guild erase', () => {
     const tables = await tablesWithRowsOf(network.databaseUrl, SERVICES, OTHER_GUILD);
     const isCounter = (table: string) => /^[a-z]+\.event_counters$|^events\.(?:counters|sources)$/.test(table);
     expect(tables.filter((table) => !isCounter(table))).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
-    expect(tables).toEqual(expect.arrayContaining(['lookup.event_counters', 'members.event_counters']));
+    expect(tables).toEqual(expect.arrayContaining(['lookup.event_counters', 'events.counters']));
     expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
     expect((await rowsOf(GUILD, '.*')).length).toBe(others);
     const again = await run('guild', 'erase', '--guild', OTHER_GUILD, '--yes');
