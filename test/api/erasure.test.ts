@@ -248,9 +248,18 @@ describe('guildctl guild erase', () => {
     expect(new Set(kept?.map(({ action }) => action))).toEqual(new Set(['EraseGuild', 'erase_guild']));
     expect(JSON.stringify(kept)).toContain('"note":"grace"');
     expect(emptied?.map(({ action }) => action)).toContain('AddEntry');
-    // The audit, the last entry of its chain, and the number of the next key.
+    // The audit, the last entry of its chain, and the numbers of the next key and of the next events.
     const tables = await tablesWithRowsOf(network.databaseUrl, SERVICES, OTHER_GUILD);
-    expect(tables).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
+    expect(tables).toEqual([
+      'activity.event_counters',
+      'auth.audit',
+      'auth.audit_heads',
+      'auth.event_counters',
+      'auth.guilds',
+      'events.counters',
+      'events.sources',
+      'moderation.event_counters',
+    ]);
     expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
     expect((await rowsOf(GUILD, '.*')).length).toBe(others);
     const again = await run('guild', 'erase', '--guild', OTHER_GUILD, '--yes');
