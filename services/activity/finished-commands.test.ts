@@ -125,7 +125,7 @@ describe('a command for several servers is finished', () => {
     );
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     const events = await finished(guildId);
-    expect(events.map(({ data }) => data.command_id).toSorted()).toEqual(ids.toSorted());
+    expect(events.map(({ data }) => data.command_id as string).toSorted()).toEqual(ids.toSorted());
     for (const { data } of events) {
       expect(data.outcome).toEqual({ servers: 60, delivered: 60, ...NONE, succeeded: 60 });
     }

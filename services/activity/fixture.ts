@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { vi } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
@@ -175,10 +175,13 @@ export class ActivityFixture {
 
   /** Returns the events of a guild of these types, as soon as there are `count`. */
   async eventsOf(guildId: string, types: string[], count: number): Promise<StoredEvent[]> {
-    const found = async () => (await this.events(guildId)).filter(({ type }) => types.includes(type));
+    const find = async () => {
+      const found = (await this.events(guildId)).filter(({ type }) => types.includes(type));
+      if (found.length !== count) throw new Error(`${found.length} events of ${count} were recorded`);
+      return found;
+    };
     // Twice the time in which they must be recorded, because other tests use the processors too.
-    await expect.poll(async () => (await found()).length, { timeout: 10_000 }).toBe(count);
-    return found();
+    return vi.waitFor(find, { timeout: 10_000 });
   }
 
   /** Inserts commands for a game server, by default the maximum that its queue can hold. */
