@@ -12,7 +12,7 @@ const POLL_MS = 1_000;
 const PAGE = 200;
 const MAX_WAITING = 10_000;
 /** The maximum time in milliseconds for which a stop waits for attempts; their events are sent again later. */
-const DRAIN_MS = 8_000;
+const DRAIN_MS = 5_000;
 
 /** What the scheduler reports: failures, and how many places of each lane are taken. */
 export interface SchedulerTelemetry {
@@ -130,7 +130,7 @@ export class DeliveryScheduler implements Part {
       if (lane !== this.#fast || this.#slow.free <= 0) return;
       place.leave();
       place = this.#slow.enter(guildId);
-      this.wake([]);
+      this.wake([guildId]);
     };
     let isDue = false;
     try {
