@@ -30,6 +30,11 @@ const ARBITRARY: Record<string, string> = {
   'activity.actions.details': 'cleared with the target',
   'auth.audit.details': 'settings of keys, and how many rows were erased',
   'members.intents.claim': 'the name of a stored response',
+  'members.intents.source': 'a rule',
+  'members.nickname_changes.source': 'like that of recorded events; deleted within a day',
+  'members.role_changes.source': 'like that of recorded events; deleted within a day',
+  'members.role_tasks.source': 'like that of recorded events; deleted with the task',
+  'members.sync_jobs.source': 'a rule',
   'members.sync_jobs.cause': 'a rule',
   'members.sync_jobs.errors': 'a rule',
 };

@@ -2,7 +2,7 @@ import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule } from '../personal-data/erasure-rules.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { QueueDefinition, QueueTable } from '../queue/definition.ts';
+import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
 
 /** The name of the queue of recorded events in metrics, logs and guildctl. */
@@ -67,7 +67,7 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
     leaseMs: LEASE_MS,
     handleMs: HANDLE_MS,
     handlerFinishes: true,
-    retry: { isPermanent: () => false, limits: { maxAttempts: null, maxOutageSeconds: null } },
+    retry: { isPermanent: () => false, limits: NO_LIMITS },
     async handle(item, others) {
       const heads = [item, ...others];
       const perGuild = Math.floor(MAX_BATCH / heads.length);

@@ -8,6 +8,13 @@ export interface RoleFailure {
   message: string;
 }
 
+/** The changes made to a member's roles: IDs of assigned and removed roles, and the roles that could not be changed. */
+export interface Changes {
+  added: string[];
+  removed: string[];
+  failed: RoleFailure[];
+}
+
 /** By chat role ID, the bindings' verdict on each role that a binding governs: if the member should have the role. */
 export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not_wanted' | 'unknown'>;
 

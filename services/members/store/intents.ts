@@ -1,3 +1,4 @@
+import type { EventSource } from '#kit/events/source.ts';
 import type { Claim } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
@@ -21,6 +22,8 @@ export interface Intent extends Change {
    * The idempotency claim of the request, whose stored response this change settles; null without an Idempotency-Key.
    */
   claim: Claim | null;
+  /** The source of the events of the change; null for the service itself. */
+  source: EventSource | null;
   /**
    * True if the request that started the link change has failed, or has taken so long (by the database's clock) that it
    * has given up.
@@ -38,7 +41,7 @@ export function isSameChange(one: Change, other: Change): boolean {
 }
 
 const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
-  game_username AS "gameUsername", token_id AS "tokenId", claim,
+  game_username AS "gameUsername", token_id AS "tokenId", claim, source,
   (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
 /**
@@ -52,7 +55,7 @@ export const INTENTS: QueueTable = {
   idType: 'uuid',
   columns: { runAt: 'due_at', attempts: 'failures' },
   data: `operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
-    game_username AS "gameUsername", token_id AS "tokenId", claim`,
+    game_username AS "gameUsername", token_id AS "tokenId", claim, source`,
 };
 
 /**
@@ -62,9 +65,9 @@ export const INTENTS: QueueTable = {
 export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
     `INSERT INTO members.intents
-       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, due_at, leased_until)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9::float8 * interval '1 millisecond',
-       clock_timestamp() + $9::float8 * interval '1 millisecond') ON CONFLICT DO NOTHING RETURNING 1`,
+       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, source, due_at, leased_until)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::float8 * interval '1 millisecond',
+       clock_timestamp() + $10::float8 * interval '1 millisecond') ON CONFLICT DO NOTHING RETURNING 1`,
     [
       intent.guildId,
       intent.operationId,
@@ -74,6 +77,7 @@ export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: nu
       intent.gameUsername,
       intent.tokenId,
       intent.claim && storedClaim(intent.claim),
+      intent.source,
       leaseMs,
     ],
   );

@@ -114,7 +114,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['members', 'moderation'],
+    services: ['members', 'moderation', 'lookup', 'bindings'],
     definition: QueueAdminServiceService,
     methods: { listQueueItems: read('viewer'), retryQueueItems: change('support'), skipQueueItem: change('admin') },
   }),
