@@ -5,7 +5,7 @@ import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } fro
 import { time } from '../text.ts';
 
 /** The services with queues, in the order in which `guildctl queue` lists their items. */
-const SERVICES = ['moderation', 'members', 'lookup', 'bindings'];
+const SERVICES = ['moderation', 'members', 'activity', 'auth', 'lookup', 'bindings'];
 
 const SERVICE = { service: { type: 'string' } } as const;
 const SERVICE_NOTE = `--service NAME    ${SERVICES.join(', ')}`;

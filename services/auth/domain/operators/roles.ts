@@ -114,7 +114,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['members', 'moderation', 'lookup', 'bindings'],
+    services: ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'],
     definition: QueueAdminServiceService,
     methods: { listQueueItems: read('viewer'), retryQueueItems: change('support'), skipQueueItem: change('admin') },
   }),
