@@ -45,7 +45,7 @@ class Guild {
 }
 
 export interface PollsOptions {
-  log: EventLog;
+  log: Pick<EventLog, 'read'>;
   wakeups: Wakeups;
   /** Returns the newest seq of each guild. */
   newestSeqs: (guildIds: readonly string[]) => Promise<{ guildId: string; newestSeq: number }[]>;
