@@ -2,7 +2,7 @@ import { HttpServer } from '#kit/http/server.ts';
 import { ConfigError } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { AuthServiceService, type KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
@@ -24,6 +24,7 @@ import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
+import { Streams } from './streams/streams.ts';
 import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
@@ -44,7 +45,9 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       deadlineMs: VERIFY_MS,
       repeatable: ['verify'],
     });
-    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
+    const onChange = (change: KeyChange) => streams.handleChange(change);
+    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const streams = new Streams({ keys, clock, metrics, log });
     // Commands to Redis get no timeout here, because the rate limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
     if (!redis) log.warn('REDIS_URL is not set: rate limits are counted in this process alone');
@@ -82,6 +85,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       usage,
       limiter,
       proxy,
+      streams,
       ownResponses: createOwnResponses({
         routes,
         version: packageJson.version,
@@ -128,7 +132,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     connections.watch(listener.server);
     enableLingeringClose(listener.server);
     service.http = listener;
-    for (const part of [...parts, proxy, connections, listener]) service.lifecycle.add(part);
+    for (const part of [...parts, proxy, streams, connections, listener]) service.lifecycle.add(part);
   },
 };
 

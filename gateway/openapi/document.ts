@@ -70,12 +70,21 @@ export interface Header {
 export interface OpenApiResponse {
   description: string;
   headers: Record<string, Ref>;
-  content: Content;
+  content: Content | StreamContent;
 }
 
 export interface Content {
   'application/json': MediaType;
 }
+
+/** The content of a response that is a stream of server-sent events. */
+export interface StreamContent {
+  'text/event-stream': MediaType;
+}
+
+/** Returns the only media type of a response. */
+export const mediaTypeOf = (content: Content | StreamContent): MediaType =>
+  'text/event-stream' in content ? content['text/event-stream'] : content['application/json'];
 
 export interface MediaType {
   schema: JsonSchema;

@@ -45,6 +45,13 @@ export const typesQuery = z
     example: 'ban.*,link.created',
   });
 
+const after = seqQuery.optional().meta({
+  type: 'integer',
+  minimum: 0,
+  description: 'Reading starts after this `seq`; at the oldest retained event if omitted',
+  example: 4710,
+});
+
 export const eventsRoutes = defineRoutes('events', {
   listEvents: route({
     method: 'GET',
@@ -53,12 +60,7 @@ export const eventsRoutes = defineRoutes('events', {
     category: 'events_read',
     guild: 'header',
     query: z.object({
-      after: seqQuery.optional().meta({
-        type: 'integer',
-        minimum: 0,
-        description: 'Reading starts after this `seq`; at the oldest retained event if omitted',
-        example: 4710,
-      }),
+      after,
       types: typesQuery.optional(),
       limit: numberQuery(1, MAX_EVENTS)
         .default(MAX_EVENTS)
@@ -93,5 +95,28 @@ export const eventsRoutes = defineRoutes('events', {
         '`after` is before the oldest retained event, or above the newest one because the log was restored from a backup',
     },
     longPoll: {},
+  }),
+});
+
+export const eventStreamRoutes = defineRoutes('events', {
+  streamEvents: route({
+    method: 'GET',
+    path: '/events/stream',
+    scope: 'events:read',
+    category: 'events_read',
+    guild: 'header',
+    query: z.object({ after, types: typesQuery.optional() }),
+    data: eventRecord,
+    status: 200,
+    message: 'Stream of events',
+    summary: 'Stream events',
+    description:
+      'Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, which clients send when they connect again, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.',
+    writes: false,
+    errors: {
+      EVENTS_GONE:
+        'The position is before the oldest retained event, or above the newest one because the log was restored from a backup',
+    },
+    eventStream: true,
   }),
 });

@@ -1,6 +1,6 @@
 import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
-import { eventsRoutes } from './events.ts';
+import { eventStreamRoutes, eventsRoutes } from './events.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
@@ -20,4 +20,5 @@ export const ROUTES: readonly Route[] = [
   moderationRoutes,
   activityRoutes,
   eventsRoutes,
+  eventStreamRoutes,
 ].flatMap((table): Route[] => Object.values(table));

@@ -62,6 +62,11 @@ export interface RouteSpec<
    * the `data` of the response if the gateway stops during the wait; if left out, the response is then 503 UNAVAILABLE.
    */
   longPoll?: { whenEnded?: z.input<Data> };
+  /**
+   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope. `data` is the shape of
+   * each event.
+   */
+  eventStream?: true;
   /** Set if the route will be removed: dates as YYYY-MM-DD, and the path that replaces it. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }

@@ -21,6 +21,8 @@ const shape = {
    * guild may hold a tenth.
    */
   MAX_WAITING_POLLS: number(10_000, 0, 1_000_000),
+  /** The maximum number of open streams of events of this process; further ones get 503. */
+  MAX_EVENT_STREAMS: number(10_000, 1, 1_000_000),
   /** How long an event is stored. Whole days (UTC) are deleted, so an event may stay for up to a day longer. */
   RETENTION_EVENTS_SECONDS: number(30 * DAY, DAY, 3_650 * DAY),
 };

@@ -14,6 +14,7 @@ export const erasureRules: readonly ErasureRule[] = [
     })),
   },
   { table: 'events.days' },
+  { table: 'events.streams' },
   // A guild that returns continues its seqs, and the numbers of its recorded events continue too.
   { table: 'events.counters', keptRows: 'TRUE' },
   { table: 'events.sources', keptRows: 'TRUE' },

@@ -6,9 +6,11 @@ import type { Principal } from '#kit/security/principal.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import { EventLogServiceService, type RecordedEvent } from '#proto/gen/guild/events/v1/events.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
+import { openStream } from '#test/network/event-stream.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { type SealedResponse, sealedFetch, signedHeaders, testEnvironment } from '#test/system/signed-calls.ts';
 import { eventsService } from './service.ts';
 
 /** Returns the ID of a guild that no other test uses. */
@@ -45,6 +47,10 @@ interface Reader {
   principal?: Partial<Principal>;
   at?: RunningService;
   signal?: AbortSignal;
+}
+
+interface StreamOptions extends Omit<Reader, 'signal'> {
+  lastEventId?: string;
 }
 
 /** Runs a real events service on a real database. */
@@ -93,6 +99,16 @@ export class EventsFixture {
     const service = { address: at.addresses.http ?? '', audience: 'events' };
     const request = { method: 'GET', path: `/events${query}`, ...(signal && { signal }) };
     return sealedFetch(service, { guildId, ...principal }, request);
+  }
+
+  /** Opens a stream of events as the gateway forwards a request, with the query parameters `query`. */
+  async stream(guildId: string, query = '', { principal, at = this.events, lastEventId }: StreamOptions = {}) {
+    const target = `${API_PREFIX}/events/stream${query}`;
+    const headers = signedHeaders({ audience: 'events' }, { guildId, ...principal }, target);
+    const all = { ...headers, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+    const reader = await openStream(`http://${at.addresses.http}${target}`, { ...all, 'x-guild-id': guildId });
+    this.#closers.push(() => reader.close());
+    return reader;
   }
 
   /** Returns the events of a guild after a seq. */

@@ -4,17 +4,19 @@ import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
-import { eventsRoutes } from '#proto/rest/events.ts';
+import { eventStreamRoutes, eventsRoutes } from '#proto/rest/events.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
 import { ErasedPersons } from './domain/erased-persons.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
+import { Streams } from './domain/streams.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
 import { eventsErasureMethods } from './grpc/erasure.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
 import { eventsHandlers } from './http/events.ts';
+import { streamHandlers } from './http/stream.ts';
 import { readNewestSeqs } from './store/log.ts';
 import { EventsTelemetry } from './telemetry.ts';
 
@@ -44,6 +46,17 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
       newestSeqs: (guildIds) => readNewestSeqs(database, guildIds),
       maxWaiting: config.MAX_WAITING_POLLS,
     });
+    const streams = new Streams({
+      log: eventLog,
+      database,
+      wakeups,
+      telemetry,
+      lostElsewhere: (guildId, streamId) => notifier.notify(`${process}/${guildId}/${streamId}`),
+      maxStreams: config.MAX_EVENT_STREAMS,
+    });
+    metrics.gauge('events_open_streams', 'Open streams of events of this process', [], (gauge) =>
+      gauge.set(streams.size),
+    );
     metrics.gauge('events_waiting_polls', 'Requests that wait in this process for events', [], (gauge) =>
       gauge.set(polls.size),
     );
@@ -65,25 +78,37 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
         channel: EVENTS_CHANNEL,
         metrics,
         log,
-        onNotification: (payload) => wakeups.wake(guildsOfOthers(payload, process)),
+        onNotification: (payload) => {
+          const names = namesOfOthers(payload, process);
+          wakeups.wake(names.flatMap(({ guildId, streamId }) => (streamId === undefined ? [guildId] : [])));
+          for (const { guildId, streamId } of names) if (streamId) streams.endReplaced(guildId, streamId);
+        },
         onListening: async () => wakeups.wake(),
         onVerified: () => undefined,
       }),
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(streams);
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
     const erasedPersons = new ErasedPersons({ database, log: eventLog, clock: service.clock });
     const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
     service.serveOperators(grpc, ErasureServiceService, erasure);
-    service.serveHttp(config, eventsRoutes, eventsHandlers(polls));
+    service.serveHttp(
+      config,
+      { ...eventsRoutes, ...eventStreamRoutes },
+      { ...eventsHandlers(polls), ...streamHandlers(streams) },
+    );
   },
 };
 
-/** Returns the IDs of the guilds for which other processes have stored events. */
-function guildsOfOthers(payload: string, process: string): string[] {
+/**
+ * Returns the guilds for which other processes have stored events, and the streams of guilds with too many streams that
+ * other processes have found.
+ */
+function namesOfOthers(payload: string, process: string): { guildId: string; streamId: string | undefined }[] {
   const names = readNames(payload).map((name) => name.split('/'));
-  return names.flatMap(([sender, guildId = '']) => (sender === process ? [] : [guildId]));
+  return names.flatMap(([sender, guildId = '', streamId]) => (sender === process ? [] : [{ guildId, streamId }]));
 }

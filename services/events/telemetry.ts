@@ -1,5 +1,6 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
+import { STREAM_ENDS, type StreamEnd } from './domain/event-stream.ts';
 import type { OwnEvent } from './domain/log-event.ts';
 
 /** Counts and times the events that are stored, and logs what happens to the log. */
@@ -8,6 +9,7 @@ export class EventsTelemetry {
   readonly #lag;
   readonly #partitions;
   readonly #bytes;
+  readonly #streamEnds;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
@@ -25,6 +27,12 @@ export class EventsTelemetry {
     this.#bytes = metrics.gauge('events_partitions_bytes', 'Size of all partitions of a table with their indexes', [
       'table',
     ]);
+    this.#streamEnds = metrics.counterOf(
+      'events_stream_ends_total',
+      'Streams of events that ended: the process drains (drain), the reader was too far behind (behind), the guild opened too many (replaced), the next events are no longer retained (gone), or the reader disconnected (client)',
+      'reason',
+      STREAM_ENDS,
+    );
     this.#log = log;
   }
 
@@ -34,6 +42,11 @@ export class EventsTelemetry {
     if (duplicates === 0) return;
     this.#events.inc({ outcome: 'duplicate' }, duplicates);
     this.#log.info({ service, duplicates }, 'skipped events that were stored before');
+  }
+
+  streamEnded(reason: StreamEnd): void {
+    this.#streamEnds.inc({ reason });
+    if (reason === 'behind' || reason === 'replaced') this.#log.info({ reason }, 'ended a stream of events');
   }
 
   partitionCreated(table: string, count: number): void {

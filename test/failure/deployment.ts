@@ -37,6 +37,8 @@ export interface DeploymentOptions {
   /** Guilds with keys, which exist on the chat platform. */
   guilds: readonly string[];
   environment?: NodeJS.ProcessEnv;
+  /** The deployables that run; all by default. Others have an address where nothing responds. */
+  only?: readonly string[];
 }
 
 /** Every deployable as processes behind load balancers that respect readiness, as in Kubernetes. */
@@ -60,7 +62,8 @@ export class Deployment {
   async start(): Promise<this> {
     this.#simulators = await startSimulators(worldOf(this.#options.guilds));
     for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
-    for (const deployable of DEPLOYABLES) {
+    const { only } = this.#options;
+    for (const deployable of DEPLOYABLES.filter(({ name }) => only?.includes(name) ?? true)) {
       const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name));
       await Promise.all(starts);
     }
@@ -79,6 +82,20 @@ export class Deployment {
   /** URL of the gateways with the API prefix. */
   get api(): string {
     return `http://127.0.0.1:${this.#ports['gateway']?.public}/api/v1`;
+  }
+
+  /** The URL of the oldest process of a deployable, without a load balancer. */
+  direct(name: string, listener: 'public' | 'http'): string {
+    return `http://127.0.0.1:${this.replicasOf(name)[0]?.ports[listener]}`;
+  }
+
+  /** The address of a deployable's load balancer for gRPC. */
+  grpcAddress(name: string): string {
+    return `127.0.0.1:${this.#ports[name]?.grpc}`;
+  }
+
+  get internalSecret(): string {
+    return this.#secrets.internal;
   }
 
   /** Running processes, the oldest first. */
