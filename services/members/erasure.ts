@@ -10,6 +10,7 @@ const inSource: UserColumn = {
   account: 'chat',
   matches: `source @> jsonb_build_object('kind', 'console', 'id', $user::text)`,
   empty: { source: 'NULL' },
+  shows: `jsonb_build_object('source', source)`,
 };
 
 /**
