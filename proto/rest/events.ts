@@ -106,7 +106,7 @@ export const eventStreamRoutes = defineRoutes('events', {
     category: 'events_read',
     guild: 'header',
     query: z.object({ after, types: typesQuery.optional() }),
-    data: eventRecord,
+    data: eventSchema,
     status: 200,
     message: 'Stream of events',
     summary: 'Stream events',

@@ -26,6 +26,11 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /DELETE FROM events\.days/,
     reason: 'retention of the days of all guilds',
   },
+  {
+    file: 'services/activity/store/guilds.ts',
+    text: /next_lapse_at <= \$1/,
+    reason: 'a sweep of the lapsed servers of all guilds',
+  },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
 

@@ -163,7 +163,9 @@ export async function cancelCommand(
        WHERE guild_id = $1 AND command_id = $2 AND (attempt > 0 OR acked_at IS NOT NULL)
      ), cancelled AS (
        UPDATE activity.commands SET cancelled_at = $3, expires_at = $3, reported_at = $3 FROM handed
-       WHERE guild_id = $1 AND command_id = $2 AND acked_at IS NULL AND expires_at > $3 AND reported_at IS NULL
+       WHERE guild_id = $1 AND command_id = $2 AND acked_at IS NULL AND expires_at > $3
+         -- Not as IS NULL, for which the planner might choose the index of all commands that are not reported.
+         AND coalesce(reported_at, 'infinity') = 'infinity'
          AND attempt = 0 AND commands.servers > handed.servers
        RETURNING commands.servers - handed.servers AS servers
      ), reserved AS (

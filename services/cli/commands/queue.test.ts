@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { activityService } from '#services/activity/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
@@ -17,6 +18,7 @@ const NOWHERE = '127.0.0.1:1';
 let database: TestDatabase;
 let moderation: RunningService;
 let members: RunningService;
+let activity: RunningService;
 let lookup: RunningService;
 let bindings: RunningService;
 
@@ -26,9 +28,14 @@ beforeAll(async () => {
   auth = await startAuthForOperators(database.url);
   const environment = testEnvironment(database.url);
   const platform = { CHAT_BOT_TOKEN: 'token', LOOKUP_GRPC_ADDRESS: NOWHERE };
-  [moderation, members, lookup, bindings] = await Promise.all([
+  [moderation, members, activity, lookup, bindings] = await Promise.all([
     startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
     startService(membersService, { ...environment, ...platform, BINDINGS_GRPC_ADDRESS: NOWHERE }),
+    startService(activityService, {
+      ...environment,
+      LOOKUP_GRPC_ADDRESS: NOWHERE,
+      MEMBERS_GRPC_ADDRESS: NOWHERE,
+    }),
     startService(lookupService, environment),
     startService(bindingsService, { ...environment, ...platform }),
   ]);
@@ -59,7 +66,17 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await auth.stop();
-  await Promise.all([moderation, members, lookup, bindings].map((service) => service.stop()));
+  const platform = { CHAT_BOT_TOKEN: 'token', LOOKUP_GRPC_ADDRESS: NOWHERE };
+  [moderation, members, activity, lookup, bindings] = await Promise.all([
+    startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
+    startService(membersService, { ...environment, ...platform, BINDINGS_GRPC_ADDRESS: NOWHERE }),
+    startService(activityService, {
+      ...environment,
+      LOOKUP_GRPC_ADDRESS: NOWHERE,
+      MEMBERS_GRPC_ADDRESS: NOWHERE,
+    }),
+    startService(lookupService, environment),
+    startService(bindingsService, { ...environment, ...platform }),
   await database.drop();
 });
 
@@ -72,6 +89,7 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
       GUILDCTL_MEMBERS: members.addresses.grpc,
       GUILDCTL_LOOKUP: lookup.addresses.grpc,
       GUILDCTL_BINDINGS: bindings.addresses.grpc,
+      GUILDCTL_ACTIVITY: activity.addresses.grpc,
       ADMIN_SECRETS: ADMIN_SECRET,
     },
     user: 'ada',
