@@ -66,17 +66,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await auth.stop();
-  const platform = { CHAT_BOT_TOKEN: 'token', LOOKUP_GRPC_ADDRESS: NOWHERE };
-  [moderation, members, activity, lookup, bindings] = await Promise.all([
-    startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
-    startService(membersService, { ...environment, ...platform, BINDINGS_GRPC_ADDRESS: NOWHERE }),
-    startService(activityService, {
-      ...environment,
-      LOOKUP_GRPC_ADDRESS: NOWHERE,
-      MEMBERS_GRPC_ADDRESS: NOWHERE,
-    }),
-    startService(lookupService, environment),
-    startService(bindingsService, { ...environment, ...platform }),
+  await Promise.all([moderation, members, activity, lookup, bindings].map((service) => service.stop()));
   await database.drop();
 });
 
