@@ -145,9 +145,9 @@ function showAdmission(metrics: Metrics, admission: Admission, config: GatewayCo
   const maxInFlight = 'In-flight limit; requests above it get 503';
   metrics.gauge('gateway_in_flight_requests_max', maxInFlight).set(config.MAX_IN_FLIGHT);
   show('gateway_receiving_requests', 'Requests whose body is still arriving', () => admission.receiving);
-  show('gateway_waiting_polls', 'Polls that wait in a service', () => admission.waitingPolls);
+  show('gateway_waiting_polls', 'Polls that wait in a service, and streams of events', () => admission.waitingPolls);
   metrics
-    .gauge('gateway_waiting_polls_max', 'Limit on waiting polls; polls above it get 503')
+    .gauge('gateway_waiting_polls_max', 'Limit on waiting polls and streams of events; those above it get 503')
     .set(config.MAX_WAITING_POLLS);
 }
 

@@ -19,6 +19,8 @@ const MAX_VERIFICATIONS = 32;
 /** How long the verification of an API key may fail before its streams are ended. */
 const UNVERIFIED_MS = 3_000;
 
+const BECAUSE_OF_KEY: readonly StreamEnd[] = ['key', 'permission', 'unverified'];
+
 export interface StreamsOptions {
   keys: Pick<Keys, 'current' | 'find'>;
   clock: Clock;
@@ -117,8 +119,8 @@ export class Streams implements Part {
 
   #count(reason: StreamEnd, { keyId }: KeyGrant): void {
     this.#ends.inc({ reason });
-    if (reason === 'client') return;
-    this.#options.log.info({ reason, keyId }, 'event stream ended');
+    if (BECAUSE_OF_KEY.includes(reason))
+      this.#options.log.info({ reason, keyId }, 'event stream ended because of its API key');
   }
 
   #check(): void {

@@ -15,7 +15,7 @@ let key: { id: string; secret: string };
 const readers: StreamReader[] = [];
 
 beforeAll(async () => {
-  network = await startNetwork();
+  network = await startNetwork({ environment: { CLIENT_WRITE_TIMEOUT_MS: '2000' } });
   writer = new EventWriter(GUILD, {
     address: () => network.address('events', 'grpc'),
     secret: network.secrets.internal,
@@ -42,7 +42,13 @@ const openNow = () => open(`?after=${writer.count}`);
 
 const metric = async (name: string, at = 'gateway') => {
   const page = await (await fetch(`http://${network.address(at, 'admin')}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1]);
+  return Number(
+    page
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(' ')
+      .at(-1),
+  );
 };
 
 describe('a stream through the gateway', () => {
@@ -117,6 +123,24 @@ describe('a stream through the gateway', () => {
     const post = await fetch(`${network.api}/events/stream`, { method: 'POST', headers });
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
+});
+
+test('a client that never reads is disconnected, and delays no other stream', { timeout: 120_000 }, async () => {
+  const streams = await metric('gateway_event_streams');
+  const [quick, unread] = [await openNow(), await openNow()];
+  const first = writer.count;
+  unread.pause();
+  const disconnects = () => metric('gateway_client_disconnects_total{reason="not_reading"}');
+  // The operating system's buffers on the way take some megabytes.
+  while ((await disconnects()) === 0 && writer.count - first < 6_000) {
+    await writer.append(40, { text: 'x'.repeat(18_000) });
+    await expect.poll(() => quick.seqs.length, { interval: 5 }).toBe(writer.count - first);
+  }
+  expect(await disconnects()).toBe(1);
+  expect(quick).toMatchObject({ hasEnded: false, seqs: writer.seqs(first) });
+  await expect.poll(() => metric('gateway_event_streams')).toBe(streams + 1);
+  unread.close();
+  quick.close();
 });
 
 describe('a stream ends within a second and without retry', () => {

@@ -31,6 +31,11 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /next_lapse_at <= \$1/,
     reason: 'a sweep of the lapsed servers of all guilds',
   },
+  {
+    file: 'services/events/store/streams.ts',
+    text: /seen_at < clock_timestamp/,
+    reason: 'the streams of processes that died',
+  },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
 

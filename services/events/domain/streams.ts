@@ -98,7 +98,7 @@ export class Streams implements Part {
   /** Reads the first events of a stream. Throws EVENTS_GONE, and UNAVAILABLE if the process has too many streams. */
   async first({ guildId, types, after }: StreamRequest): Promise<ReadEvents> {
     if (this.#size >= this.#options.maxStreams) throw new ApiError('UNAVAILABLE', { retryAfter: 1 });
-    return this.#limit(() => this.#readLog(guildId, after, types));
+    return this.#read(guildId, after, types);
   }
 
   /** Opens a stream with its first events. It takes a place of its guild; the guild's oldest stream may lose its one. */
@@ -139,7 +139,7 @@ export class Streams implements Part {
   }
 
   /** Streams that have all events read all types, so that one read serves all of them. */
-  #read(guildId: string, after: number, types?: readonly string[]): Promise<ReadEvents> {
+  #read(guildId: string, after: number | null, types?: readonly string[]): Promise<ReadEvents> {
     const key = `${guildId} ${after} ${types?.join() ?? '*'}`;
     return this.#reads.run(key, () => this.#limit(() => this.#readLog(guildId, after, types ?? EVENT_TYPE_NAMES)));
   }
