@@ -39,7 +39,7 @@ test('the response that ends a long poll early fits the schema of its route, and
   expect(routes.length).toBeGreaterThan(0);
   for (const { longPoll, data, query } of routes) {
     if (longPoll?.whenEnded) {
-      expect(z.strictObject(data.shape).safeParse(longPoll.whenEnded).error).toBeUndefined();
+      expect(z.strictObject((data as z.ZodObject).shape).safeParse(longPoll.whenEnded).error).toBeUndefined();
     }
     expect(Object.keys(query?.shape ?? {})).toContain('wait');
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#kit/clock.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { type Child, type Exit, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } from '#local/processes.ts';
@@ -98,6 +99,16 @@ export class Deployment {
     return this.#secrets.internal;
   }
 
+  /** Makes calls of an operator to a deployable; `close` them when they are done. */
+  operator<Definition extends DefinitionShape>(name: string, definition: Definition) {
+    return connect(definition, name, this.grpcAddress(name), systemClock, [this.#secrets.admin]);
+  }
+
+  /** The simulated platforms. */
+  get simulators(): Simulators {
+    return this.#simulators;
+  }
+
   /** Running processes, the oldest first. */
   replicasOf(name: string): Replica[] {
     return this.replicas.filter(({ deployable, child }) => deployable.name === name && !child.exit());
@@ -173,8 +184,7 @@ export class Deployment {
   }
 
   async #createKeys(): Promise<void> {
-    const address = `127.0.0.1:${this.#ports['auth']?.grpc}`;
-    const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secrets.admin]);
+    const { client, close } = this.operator('auth', KeyAdminServiceService);
     const request = { name: 'test', legacy: false, scopes: [...SCOPES], ipAllowlist: [], actor: 'test' };
     for (const guildId of this.#options.guilds) {
       this.keys.set(guildId, (await client.createKey({ ...request, guildId })).secret);
