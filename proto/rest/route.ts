@@ -28,7 +28,7 @@ export interface RouteSpec<
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodObject = z.ZodObject,
-  Data extends z.ZodType<object> = z.ZodType<object>,
+  Data extends z.ZodObject = z.ZodObject,
 > {
   method: Method;
   /** Relative to API_PREFIX, with parameters as `:name`. */
@@ -76,7 +76,7 @@ export type Route<Spec extends RouteSpec = RouteSpec> = Spec & { service: string
 
 /** Checks a row against RouteSpec while keeping the exact types of its schemas. */
 export function route<
-  Data extends z.ZodType<object>,
+  Data extends z.ZodObject,
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodObject = z.ZodObject,
