@@ -2,6 +2,9 @@ import { EVENT_TYPES, type EventType } from '#proto/rest/events/index.ts';
 
 type Id = string | number;
 
+/** Some fields may also hold a word, such as `operator` as the issuer of a command. */
+const ACCOUNT_ID = /^[0-9]{1,20}$/;
+
 /**
  * The names of an event's person fields, as `chat:<chat ID>` and `game:<game ID>`, with which an erasure finds events. A
  * field of an object in the data is written as a path, such as `target.game_id`.
@@ -9,7 +12,10 @@ type Id = string | number;
 export function personsIn(event: { type: EventType; data: object }): string[] {
   const { chat = [], game = [] } = EVENT_TYPES[event.type].persons;
   const named = (kind: string, fields: readonly string[]) =>
-    fields.flatMap((field) => [idsAt(event.data, field)].flat()).flatMap((id) => (id == null ? [] : [`${kind}:${id}`]));
+    fields
+      .flatMap((field) => [idsAt(event.data, field)].flat())
+      .filter((id) => ACCOUNT_ID.test(String(id)))
+      .map((id) => `${kind}:${id}`);
   return [...new Set([...named('chat', chat), ...named('game', game)])];
 }
 
