@@ -28,6 +28,8 @@ const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
       'prune_audit(text, bigint)',
     ],
   },
+  // The service creates and drops the partitions of its tables, without a right to change the schema in another way.
+  events: { revoked: [], functions: ['create_partition(text, date)', 'drop_partition(text, date)'] },
 };
 
 /** Advisory lock, so that two migrations do not grant rights concurrently; the number is arbitrary. */

@@ -66,7 +66,7 @@ test('while it waits, its admin port shows that and its version; it exits with 0
 test('a service without a schema is refused, with the names of those that have one', async () => {
   const { status, output } = await runProgram(['wait-for-schema.ts', 'gateway'], {});
   expect(status).toBe(1);
-  expect(output).toContain('activity, auth, bindings, lookup, members, moderation');
+  expect(output).toContain('activity, auth, bindings, events, lookup, members, moderation');
 });
 
 test('an unreachable server is waited for, up to the given number of seconds', async () => {

@@ -51,6 +51,7 @@ export const readGatewayConfig = (environment: Environment) =>
       MEMBERS_HTTP_URL: origin('http', 'https'),
       ACTIVITY_HTTP_URL: origin('http', 'https'),
       MODERATION_HTTP_URL: origin('http', 'https'),
+      EVENTS_HTTP_URL: origin('http', 'https'),
       /**
        * The scope that an API key needs to change role bindings, because bindings determine who gets which role.
        * Default: none.
@@ -61,7 +62,7 @@ export const readGatewayConfig = (environment: Environment) =>
       /** The maximum number of requests in flight; more get 503. One guild, or one address without a known key, holds a tenth. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
       /**
-       * The maximum number of polls that wait in a service at the same time. One guild may hold a tenth, or 2,000 if
+       * The maximum number of polls that wait in a service and of open streams of events at the same time. One guild may hold a tenth, or 2,000 if
        * that is more.
        */
       MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),

@@ -8,7 +8,7 @@ import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
 import { addResponseHeader } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
-import { readQuery } from '#kit/http/validate.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -23,13 +23,16 @@ import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { Allowlists } from './steps/allowlist.ts';
-import type { Authenticate } from './steps/authenticate.ts';
+import { type Authenticate, presentedKey } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
 import { closesConnection, guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
 import { checkScope, scopesOf } from './steps/scope.ts';
+import { closeWithClient, isStream, waitMsOf } from './steps/waiting.ts';
+import { forwardStream } from './streams/forward.ts';
+import type { Streams } from './streams/streams.ts';
 import type { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { type Proxy, WaitEnded } from './upstream/proxy.ts';
 
@@ -39,6 +42,7 @@ export interface PipelineParts {
   usage: KeyUsage;
   limiter: Limiter;
   proxy: Proxy;
+  streams: Streams;
   /** Responds to the gateway's own routes, such as /healthz; `response.locals.grant` holds the client's API key. */
   ownResponses: (request: IncomingMessage, response: ServerResponse) => void;
   /** Paths that need no API key and count towards no rate limit. */
@@ -70,6 +74,8 @@ interface RequestState extends Held {
   started: number;
   /** The milliseconds that a service took to respond or to fail. */
   upstreamMs: number;
+  /** True if the response is a stream that has begun; its admission slot is released when the stream ends. */
+  isStream: boolean;
 }
 
 /** Takes every request through the same ordered steps, from authentication to the service (contract, section 2). */
@@ -103,6 +109,7 @@ export class Pipeline {
       isPoll: false,
       started: 0,
       upstreamMs: 0,
+      isStream: false,
     };
     addResponseHeader(response, REQUEST_ID_HEADER, requestId);
     limitUnreadBody(request, response);
@@ -128,7 +135,7 @@ export class Pipeline {
       if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
       // The response is written, or the client has disconnected. The connection, not the request, limits how long the
       // client may read.
-      this.admission.leave(state);
+      if (!state.isStream) this.admission.leave(state);
       const { started, upstreamMs } = state;
       this.#parts.telemetry.responded(request, response, context, { started, upstreamMs, rejection });
     } catch (error) {
@@ -208,7 +215,7 @@ export class Pipeline {
       this.#allowlists.check(grant, () => this.#clientAddress(state)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
       checkScope(match.route, grant) ??
-      this.admission.share(state, grant.guildId, waitMs > 0)
+      this.admission.share(state, grant.guildId, waitMs > 0 || isStream(match.route, request))
     );
   }
 
@@ -231,7 +238,8 @@ export class Pipeline {
     const signedRequest = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, signedRequest, clock.now());
-    if (waitMs > 0) {
+    const opensStream = isStream(route, request);
+    if (waitMs > 0 || opensStream) {
       this.admission.wait(state);
       closeWithClient(request, response);
     }
@@ -239,13 +247,27 @@ export class Pipeline {
     if (expectsContinue(request)) response.writeContinue();
     const started = performance.now();
     try {
-      await proxy.forward(request, response, route.service, waitMs);
+      if (opensStream) state.isStream = await this.#stream(state, route, grant);
+      else await proxy.forward(request, response, route.service, waitMs);
     } catch (error) {
-      if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
+      if (!(error instanceof WaitEnded)) throw error;
+      if (!route.longPoll?.whenEnded) throw new ApiError('UNAVAILABLE', { cause: error });
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
     } finally {
       state.upstreamMs = performance.now() - started;
     }
+  }
+
+  /** Forwards a request for a stream of events. Returns true if the stream has begun. */
+  #stream(state: RequestState, route: Route, grant: KeyGrant): Promise<boolean> {
+    const { proxy, streams } = this.#parts;
+    const { request, response } = state;
+    const key = readApiKey(presentedKey(request.headers) ?? '');
+    if (!key) throw new Error('an authenticated request has no API key');
+    const address = this.#clientAddress(state);
+    const check = (newer: KeyGrant) => this.#allowlists.check(newer, () => address) ?? checkScope(route, newer);
+    const ended = () => this.admission.leave(state);
+    return forwardStream({ proxy, streams, service: route.service, request, response, key, grant, check, ended });
   }
 
   #respondHere({ request, response }: RequestState, grant: KeyGrant | undefined): undefined {
@@ -267,26 +289,7 @@ export class Pipeline {
   }
 }
 
-/**
- * Closes a poll's connection when the client ends its sending side. Other clients that do so still get their response,
- * but a client that ends its side while it waits for commands has most likely gone.
- */
-function closeWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
-  const close = () => void socket.destroy();
-  if (socket.readableEnded) return close();
-  socket.once('end', close);
-  // The listener is removed with the response, so that later requests of the connection are served normally.
-  response.once('close', () => socket.off('end', close));
-}
-
 function oneHeader(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : value;
-}
-
-/** Returns the milliseconds that a long poll asks to wait; 0 for a value that the service will reject. */
-function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
-  if (!longPoll || query === '') return 0;
-  const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
-  return typeof wait === 'number' ? wait * 1000 : 0;
 }

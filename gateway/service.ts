@@ -2,7 +2,7 @@ import { HttpServer } from '#kit/http/server.ts';
 import { ConfigError } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { AuthServiceService, type KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
@@ -24,6 +24,7 @@ import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
+import { Streams } from './streams/streams.ts';
 import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
@@ -44,7 +45,9 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       deadlineMs: VERIFY_MS,
       repeatable: ['verify'],
     });
-    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
+    const onChange = (change: KeyChange) => streams.handleChange(change);
+    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const streams = new Streams({ keys, clock, metrics, log });
     // Commands to Redis get no timeout here, because the rate limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
     if (!redis) log.warn('REDIS_URL is not set: rate limits are counted in this process alone');
@@ -56,6 +59,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       members: config.MEMBERS_HTTP_URL,
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
+      events: config.EVENTS_HTTP_URL,
     };
     requireOneProtocol(services, service.tls !== undefined);
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
@@ -81,6 +85,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       usage,
       limiter,
       proxy,
+      streams,
       ownResponses: createOwnResponses({
         routes,
         version: packageJson.version,
@@ -127,7 +132,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     connections.watch(listener.server);
     enableLingeringClose(listener.server);
     service.http = listener;
-    for (const part of [...parts, proxy, connections, listener]) service.lifecycle.add(part);
+    for (const part of [...parts, proxy, streams, connections, listener]) service.lifecycle.add(part);
   },
 };
 
@@ -140,9 +145,9 @@ function showAdmission(metrics: Metrics, admission: Admission, config: GatewayCo
   const maxInFlight = 'In-flight limit; requests above it get 503';
   metrics.gauge('gateway_in_flight_requests_max', maxInFlight).set(config.MAX_IN_FLIGHT);
   show('gateway_receiving_requests', 'Requests whose body is still arriving', () => admission.receiving);
-  show('gateway_waiting_polls', 'Polls that wait in a service', () => admission.waitingPolls);
+  show('gateway_waiting_polls', 'Polls that wait in a service, and streams of events', () => admission.waitingPolls);
   metrics
-    .gauge('gateway_waiting_polls_max', 'Limit on waiting polls; polls above it get 503')
+    .gauge('gateway_waiting_polls_max', 'Limit on waiting polls and streams of events; those above it get 503')
     .set(config.MAX_WAITING_POLLS);
 }
 

@@ -28,7 +28,7 @@ import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-s
 export interface PanelSpec {
   title: string;
   description: string;
-  /** One of Grafana's units: `reqps`, `s`, `percentunit`, `bytes`, `short`. */
+  /** One of Grafana's units: `reqps`, `ops`, `s`, `percentunit`, `bytes`, `short`. */
   unit: string;
   /** PromQL expressions by legend. */
   queries: Record<string, string>;

@@ -26,7 +26,7 @@ test('a dashboard has an address of its own, a data source to choose, and leads 
 
 test.each(panels)('$dashboard.title: $title says what it shows, in which unit, and from where', (panel) => {
   expect(panel.description).toMatch(/^[A-Z].+\.$/);
-  expect(['reqps', 's', 'percentunit', 'bytes', 'short']).toContain(panel.fieldConfig?.defaults.unit);
+  expect(['reqps', 'ops', 's', 'percentunit', 'bytes', 'short']).toContain(panel.fieldConfig?.defaults.unit);
   expect(panel.datasource?.uid).toBe('${datasource}');
   expect(panel.targets?.length).toBeGreaterThan(0);
   for (const { url } of panel.links ?? []) {

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { call } from './demo-call.ts';
+import { makeDemoWebhook } from './demo-webhook.ts';
 import { privateFolder, writePrivately } from './files.ts';
 import { withoutOthers } from './processes.ts';
 
@@ -14,6 +16,8 @@ export type DemoOptions = {
   gateway: string;
   authAddress: string;
   adminSecret: string;
+  /** The base URL of the simulated receiver of webhooks. */
+  receiver: string;
 };
 
 /** The guild in the simulators' demo world. */
@@ -28,10 +32,13 @@ export const DEMO_LINKS = [
 
 const TIMEOUT = 20_000;
 
-/** Creates the demo guild's key and links the first time, and uses them again later. */
+/** Creates the demo guild's key, links and webhook the first time, and uses them again later. */
 export async function makeDemo(options: DemoOptions): Promise<Demo> {
   const key = (await storedKey(options)) ?? (await createKey(options));
-  await Promise.all(DEMO_LINKS.map((link) => createLink(options.gateway, key, link)));
+  await Promise.all([
+    ...DEMO_LINKS.map((link) => createLink(options.gateway, key, link)),
+    makeDemoWebhook({ ...options, guildId: DEMO_GUILD, key }),
+  ]);
   return { guild_id: DEMO_GUILD, key };
 }
 
@@ -40,7 +47,7 @@ async function storedKey({ folder, gateway }: DemoOptions): Promise<string | und
   const file = keyFile(folder);
   if (!existsSync(file)) return undefined;
   const key = readFileSync(file, 'utf8').trim();
-  const { status } = await call(`${gateway}/api/v1/whoami`, key);
+  const { status } = await call(`${gateway}/api/v1/whoami`, { key });
   if (status === 200) return key;
   if (status === 401) return undefined;
   throw new Error(`The gateway responded with ${status} to the demo key`);
@@ -62,22 +69,11 @@ async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Pro
 }
 
 async function createLink(gateway: string, key: string, link: (typeof DEMO_LINKS)[number]): Promise<void> {
-  const body = JSON.stringify({ guild_id: DEMO_GUILD, ...link });
-  const { status, text } = await call(`${gateway}/api/v1/verification/link`, key, body);
+  const body = { guild_id: DEMO_GUILD, ...link };
+  const { status, text } = await call(`${gateway}/api/v1/verification/link`, { key, body });
   // 409: an earlier start has created the link.
   if (status !== 201 && status !== 409) throw new Error(`The demo link could not be created: ${status} ${text}`);
 }
-
-async function call(url: string, key: string, body?: string): Promise<{ status: number; text: string }> {
-  const response = await fetch(url, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { 'X-API-Key': key, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-    body: body ?? null,
-    signal: AbortSignal.timeout(TIMEOUT),
-  });
-  return { status: response.status, text: await response.text() };
-}
-
 /** Creates the folder, which is missing when the operator has set all secrets. */
 function keyFile(folder: string): string {
   return join(privateFolder(join(folder, 'secrets')), 'demo-key');

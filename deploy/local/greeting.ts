@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { DEMO_LINKS } from './demo.ts';
 import type { Up } from './system.ts';
 
-/** The text that is printed when everything is ready: the addresses, and three commands to try. */
+/** The text that is printed when everything is ready: the addresses, and commands to try. */
 export function greeting(up: Up, folder: string, seconds: number): string {
   const { gateway, demo } = up;
   const shown = relative(process.cwd(), folder);
@@ -12,6 +12,7 @@ export function greeting(up: Up, folder: string, seconds: number): string {
   const guild = `-H 'X-Guild-ID: ${demo.guild_id}'`;
   const json = "-H 'Content-Type: application/json'";
   const status = JSON.stringify({ guild_id: demo.guild_id, game_ids: DEMO_LINKS.map((link) => link.game_id) });
+  const ban = JSON.stringify({ game_id: 7004, reason: 'Spam', duration: '1h' });
   const admin = Object.entries(up.services).map(([name, service]) => `${name} ${service.admin}`);
   return `
 Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C stops it)
@@ -25,6 +26,7 @@ Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C sto
   Database      ${withoutPassword(up.database)}
   Redis         ${up.redis === null ? 'none: limits and caches are in memory' : withoutPassword(up.redis)}
   Simulators    chat ${up.simulators.chat}, game ${up.simulators.game}
+  Webhooks      ${up.simulators.receiver} receives the demo guild's events and prints them here
   Health and metrics (/livez, /readyz, /metrics)
                 ${admin.join('\n                ')}
   All of this for programs: ${data}/up.json
@@ -36,6 +38,10 @@ Try it:
   curl -s ${key} ${guild} ${gateway}/api/v1/lookup/game/${first.game_id}
 
   curl -s ${key} ${json} -d '${status}' ${gateway}/api/v1/lookup/status
+
+  curl -s ${key} ${json} -d '${ban}' ${gateway}/api/v1/moderation/${demo.guild_id}/game/ban
+
+  curl -N ${key} ${guild} ${gateway}/api/v1/events/stream
 `;
 }
 

@@ -39,8 +39,9 @@ export class LogFile {
   }
 }
 
-const WORTH_SHOWING = /"level":(?:[456]0|"(?:warn|error|fatal)")/;
-const pretty = prettyFactory({ colorize: true, ignore: 'pid,hostname,name,service', singleLine: true });
+/** Warnings and errors, and lines that a process marks with `"show":true`. */
+const WORTH_SHOWING = /"level":(?:[456]0|"(?:warn|error|fatal)")|"show":true/;
+const pretty = prettyFactory({ colorize: true, ignore: 'pid,hostname,name,service,show', singleLine: true });
 
 type LoggedError = { message?: unknown; cause?: LoggedError };
 
@@ -58,7 +59,7 @@ function messagesOf({ message, cause }: LoggedError): string {
   return cause === undefined ? String(message) : `${String(message)}: ${messagesOf(cause)}`;
 }
 
-/** Prints the warnings and errors of a stream of JSON log lines, one line each, formatted if for a terminal. */
+/** Prints the warnings, errors and marked lines of a stream of JSON log lines, one line each, formatted if for a terminal. */
 export class Highlights {
   private unfinished = '';
   private readonly show: (line: string) => void;

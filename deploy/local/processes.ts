@@ -12,8 +12,11 @@ export type Deployable = {
   calls: readonly string[];
   /** Services to which it forwards REST requests. */
   proxies: readonly string[];
-  /** `admin`: operators change what it holds; `platforms` is access to the chat and game platforms. */
-  holds: readonly ('admin' | 'database' | 'redis' | 'platforms')[];
+  /**
+   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `webhooks` to the
+   * servers that receive webhooks.
+   */
+  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'webhooks')[];
 };
 
 /** All processes, as in production. A new service needs an entry here and one in proto/processes.ts. */
@@ -65,6 +68,14 @@ export const DEPLOYABLES: readonly Deployable[] = [
     calls: PROCESSES.moderation.calls,
     proxies: PROCESSES.moderation.proxies,
     holds: ['admin', 'database'],
+  },
+  {
+    name: 'events',
+    main: 'services/events/main.ts',
+    listens: ['http', 'grpc'],
+    calls: PROCESSES.events.calls,
+    proxies: PROCESSES.events.proxies,
+    holds: ['admin', 'database', 'webhooks'],
   },
   {
     name: 'gateway',
@@ -143,6 +154,11 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
     database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
     redis: { REDIS_URL: shared.redisUrl ?? undefined },
     platforms: platforms(shared, inherited),
+    // The simulated receiver has a loopback address and no TLS.
+    webhooks: {
+      WEBHOOKS_ALLOW_HTTP: inherited['WEBHOOKS_ALLOW_HTTP'] || 'true',
+      WEBHOOKS_ALLOWED_NETWORKS: inherited['WEBHOOKS_ALLOWED_NETWORKS'] || '127.0.0.0/8,::1',
+    },
   };
   return given[held];
 }

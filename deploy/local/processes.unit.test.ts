@@ -10,6 +10,7 @@ const ports: Record<string, Ports> = {
   members: { admin: 9, http: 10, grpc: 11 },
   activity: { admin: 13, http: 14, grpc: 15 },
   moderation: { admin: 16, http: 17, grpc: 18 },
+  events: { admin: 19, http: 20, grpc: 21 },
   gateway: { admin: 12, public: 8080 },
 };
 const shared: Shared = {
@@ -42,6 +43,7 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     MEMBERS_HTTP_URL: 'http://127.0.0.1:10',
     ACTIVITY_HTTP_URL: 'http://127.0.0.1:14',
     MODERATION_HTTP_URL: 'http://127.0.0.1:17',
+    EVENTS_HTTP_URL: 'http://127.0.0.1:20',
     REDIS_URL: 'redis://redis',
   });
 });

@@ -103,7 +103,11 @@ test('up.json exists from when all is ready until the end, is private, and the e
       auth: { http: null, grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
       lookup: { http: expect.stringMatching(/^http:/), grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
     },
-    simulators: { chat: expect.stringMatching(/^http:/), game: expect.stringMatching(/^http:/) },
+    simulators: {
+      chat: expect.stringMatching(/^http:/),
+      game: expect.stringMatching(/^http:/),
+      receiver: expect.stringMatching(/^http:/),
+    },
     redis: expect.stringMatching(/^redis:/),
     demo: { guild_id: '900000000000000001', key: expect.stringMatching(/^service_/) },
   });

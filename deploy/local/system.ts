@@ -17,12 +17,15 @@ import { prepareRedis } from './redis.ts';
 import type { Settings } from './settings.ts';
 import { Supervisor } from './supervisor.ts';
 
+/** The addresses of the simulated platforms, and of the simulated receiver of webhooks. */
+type Simulated = { chat: string; game: string; receiver: string };
+
 /** The content of `up.json`. */
 export type Up = {
   pid: number;
   gateway: string;
   services: Record<string, { pid: number; http?: string | null; grpc?: string; admin: string }>;
-  simulators: { chat: string; game: string };
+  simulators: Simulated;
   database: string;
   redis: string | null;
   demo: Demo;
@@ -33,6 +36,7 @@ export type DemoMaker = (options: {
   gateway: string;
   authAddress: string;
   adminSecret: string;
+  receiver: string;
 }) => Promise<Demo>;
 
 export type SystemOptions = {
@@ -92,6 +96,7 @@ export class System {
       gateway,
       authAddress,
       adminSecret: shared.roots.admin.join(','),
+      receiver: simulators.receiver,
     });
     const up = { pid: process.pid, gateway, services: this.services(ports), simulators, database, redis, demo };
     this.stopping.signal.throwIfAborted();
@@ -185,19 +190,21 @@ export class System {
     return prepared.url;
   }
 
-  private async startSimulators(): Promise<{ chat: string; game: string }> {
-    const [chatPort = 0, gamePort = 0] = await freePorts(2);
+  private async startSimulators(): Promise<Simulated> {
+    const [chatPort = 0, gamePort = 0, receiverPort = 0] = await freePorts(3);
     const environment = {
       ...withoutOthers(this.options.environment),
       CHAT_SIMULATOR_PORT: String(chatPort),
       GAME_SIMULATOR_PORT: String(gamePort),
+      RECEIVER_SIMULATOR_PORT: String(receiverPort),
     };
     const [chat, game] = [`http://127.0.0.1:${chatPort}`, `http://127.0.0.1:${gamePort}`];
+    const receiver = `http://127.0.0.1:${receiverPort}`;
     const worlds = [`${chat}/__world`, `${game}/__world`];
     const program = this.nodeProgram('simulators', this.options.simulators, environment, worlds);
     await this.supervisor.run({ ...program, stage: 'service' });
-    this.options.report('The simulated chat and game platforms are ready');
-    return { chat, game };
+    this.options.report('The simulated chat and game platforms and the receiver of webhooks are ready');
+    return { chat, game, receiver };
   }
 
   private async startDeployables(ports: Record<string, Ports>, shared: Shared): Promise<void> {

@@ -1,5 +1,6 @@
 import {
   type Components,
+  mediaTypeOf,
   type OpenApiResponse,
   type Operation,
   type Parameter,
@@ -48,10 +49,10 @@ function parameterFields(operation: Operation, components: Components): Field[] 
 
 function successOf(operation: Operation, components: Components): Html[] {
   return responses(operation, components, (status) => status < 400).map(([status, { response }]) => {
-    const { schema, example } = response.content['application/json'];
+    const { schema, example } = mediaTypeOf(response.content);
     const fields = fieldsOf(schema.properties?.data ?? {}, components);
     return html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>
-<pre><code>${JSON.stringify(example, null, 2)}</code></pre>
+<pre><code>${typeof example === 'string' ? example : JSON.stringify(example, null, 2)}</code></pre>
 ${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${responseTable(fields, components)}</details>` : undefined}`;
   });
 }
@@ -86,7 +87,7 @@ function responses(
 /** Renders a table of error responses: what each error means and what a client can do about it. */
 export function errorTable(responses: [status: number, response: OpenApiResponse][]): Html {
   const rows = responses.flatMap(([status, response]) =>
-    Object.values(response.content['application/json'].examples ?? {}).map(({ summary, description, value }) => {
+    Object.values(mediaTypeOf(response.content).examples ?? {}).map(({ summary, description, value }) => {
       const { details } = value as { details: { code: string } };
       return html`<tr><td><span class="status bad">${status}</span> <code>${details.code}</code></td>
 <td>${inline(summary)}</td><td>${inline(description ?? '')}</td></tr>\n`;

@@ -1,5 +1,6 @@
 import type { OpenApiDocument, OpenApiResponse, Operation } from '../openapi/document.ts';
 import { curlOf } from './curl.ts';
+import { eventsGuide } from './events.ts';
 import { Html, html } from './html.ts';
 import { headings, inline, markdown, slug } from './markdown.ts';
 import { type Endpoint, errorTable, operationSection } from './operation.ts';
@@ -40,6 +41,7 @@ ${markdown(info.description)}
 ${groups.map(
   ({ name, description, endpoints }) => html`<section><h2 id="${slug(name)}">${title(name)}</h2>
 <p class="quiet">${inline(description)}</p>
+${name === 'events' ? eventsGuide(document) : undefined}
 ${endpoints.map((endpoint) => operationSection(endpoint, components))}</section>
 `,
 )}
@@ -77,7 +79,8 @@ function contents(rules: string, groups: Group[]): Html {
 <ul>${headings(rules).map((heading) => link(slug(heading), heading))}</ul>
 ${groups.map(
   ({ name, endpoints }) => html`<b>${title(name)}</b>
-<ul>${endpoints.map(({ operation }) => link(operation.operationId, operation.summary))}</ul>
+<ul>${name === 'events' ? [link('receive-events', 'Receive events'), link('event-types', 'Event types')] : undefined}
+${endpoints.map(({ operation }) => link(operation.operationId, operation.summary))}</ul>
 `,
 )}<b>More</b>
 <ul>${link('errors', 'Common errors')}</ul>

@@ -27,6 +27,7 @@ export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   'content-length',
   'content-type',
   'idempotency-key',
+  'last-event-id',
   'transfer-encoding',
   'x-guild-id',
   PRINCIPAL_HEADER,

@@ -3,13 +3,15 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { AuthServiceService, KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Keys } from './keys.ts';
 import { ChangeProof } from './proof.ts';
 import { KeyUsage } from './usage.ts';
 import { ChangeWatch } from './watch.ts';
 
 export interface CreateKeysOptions {
+  /** Called when an API key has changed, after its cached grants were dropped. */
+  onChange?: (change: KeyChange) => void;
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
   /** Returns a random number from 0 up to, but not including, 1. */
@@ -36,7 +38,10 @@ export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: Key
       proof.beat(clock.now());
       void keys.renewDueKeys();
     },
-    onChange: (change) => keys.handleChange(change),
+    onChange: (change) => {
+      keys.handleChange(change);
+      options.onChange?.(change);
+    },
     onDisconnect: () => keys.handleDisconnect(),
   });
   return { keys, usage, parts: [usage, watch] };

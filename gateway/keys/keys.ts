@@ -96,6 +96,14 @@ export class Keys {
     return entry.grant;
   }
 
+  /** Returns the API key's grant if the cache alone proves that it is current. No request uses it. */
+  current(key: ApiKey): KeyGrant | undefined {
+    const entry = this.#cache.get(key.hashText);
+    const now = this.#options.clock.now();
+    if (!entry || !isFresh(entry, this.#options.proof.covers(entry.readAt, now), now)) return undefined;
+    return this.#hasLapsed(entry.grant) ? undefined : entry.grant;
+  }
+
   /**
    * Called at the first use of an API key after each verification. If its scheduled renewal time has passed, it is due
    * now.

@@ -7,6 +7,8 @@ export interface OpenApiDocument {
   tags: { name: string; description: string }[];
   security: Record<string, string[]>[];
   paths: Record<string, Partial<Record<OperationMethod, Operation>>>;
+  /** The requests that the service sends, by name. */
+  webhooks: Record<string, { post: Webhook }>;
   components: Components;
 }
 
@@ -38,6 +40,11 @@ export interface Operation {
   responses: Record<string, OpenApiResponse | Ref>;
 }
 
+/** A request that the service sends to a client. Its receiver only responds with a status. */
+export interface Webhook extends Omit<Operation, 'responses'> {
+  responses: Record<string, { description: string }>;
+}
+
 /** The rate limit of a category of routes. `window` is in seconds. */
 export interface RateLimit {
   category: string;
@@ -63,12 +70,21 @@ export interface Header {
 export interface OpenApiResponse {
   description: string;
   headers: Record<string, Ref>;
-  content: Content;
+  content: Content | StreamContent;
 }
 
 export interface Content {
   'application/json': MediaType;
 }
+
+/** The content of a response that is a stream of server-sent events. */
+export interface StreamContent {
+  'text/event-stream': MediaType;
+}
+
+/** Returns the only media type of a response. */
+export const mediaTypeOf = (content: Content | StreamContent): MediaType =>
+  'text/event-stream' in content ? content['text/event-stream'] : content['application/json'];
 
 export interface MediaType {
   schema: JsonSchema;
@@ -99,6 +115,8 @@ export interface JsonSchema {
   items?: JsonSchema;
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
+  /** Names the property whose value decides which schema of `oneOf` applies. */
+  discriminator?: { propertyName: string };
   allOf?: JsonSchema[];
   minimum?: number;
   maximum?: number;

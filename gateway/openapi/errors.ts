@@ -36,6 +36,8 @@ export const ADVICE: Record<ErrorCode, string> = {
   CONFLICT: 'Read the current state before you send a different request. Repeating the same one fails again.',
   QUOTA_EXCEEDED:
     'Wait until the usage of the quota in `details.quota` decreases, or ask the operator to raise the quota.',
+  EVENTS_GONE:
+    'Read the current state from the other routes, and continue after `details.newest_seq`; or read what is left from `details.oldest_seq` on.',
   PAYLOAD_TOO_LARGE: 'Send a smaller body, for example fewer items per request.',
   UNSUPPORTED_MEDIA_TYPE: 'Send JSON in UTF-8 with `Content-Type: application/json`, plain or gzip.',
   EXPECTATION_FAILED: 'Do not send the `Expect` header.',
@@ -94,6 +96,7 @@ function canReturn(route: Route, code: ErrorCode): boolean {
     case 'CONFLICT':
     case 'QUOTA_EXCEEDED':
     case 'NOT_APPLICABLE':
+    case 'EVENTS_GONE':
     case 'PLATFORM_ERROR':
       return route.errors?.[code] !== undefined;
     default:
@@ -130,6 +133,8 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
       return { details: { required_scope: route.scope } };
     case 'QUOTA_EXCEEDED':
       return { details: { ...route.quota } };
+    case 'EVENTS_GONE':
+      return { details: { oldest_seq: 4_711, newest_seq: 5_128 } };
     case 'IP_NOT_ALLOWED':
       return { details: { client_ip: '203.0.113.7' } };
     case 'RATE_LIMITED': {

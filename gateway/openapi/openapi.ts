@@ -8,6 +8,7 @@ import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
 import { successEnvelope, unavailableResponse } from './responses.ts';
 import { RULES } from './rules.ts';
+import { addDiscriminator, webhookOperation } from './webhooks.ts';
 
 export interface OpenApiOptions {
   /** The version of this build of the gateway. */
@@ -23,6 +24,7 @@ const TAGS: Record<string, string> = {
   moderation: 'Bans and mutes in the game, and the flagged list',
   members: 'Members, account verification, and sync of roles and nicknames',
   activity: 'Staff activity, game servers and commands',
+  events: 'Everything that happens to the data of your guild: read it, stream it, or receive it by webhook',
 };
 
 const SECURITY_SCHEMES = {
@@ -50,11 +52,16 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: { title: 'Guild Data', version, summary: 'Read and write the data of your guild', description: RULES },
     servers: [{ url: serverUrl }],
-    tags: [...new Set(routes.map(({ service }) => service))].map((name) => ({ name, description: TAGS[name] ?? name })),
+    tags: [...new Set([...routes.map(({ service }) => service), 'events'])].map((name) => ({
+      name,
+      description: TAGS[name] ?? name,
+    })),
     security: Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] })),
     paths: { ...pathsOf(routes, components), '/healthz': { get: healthOperation(components) } },
+    webhooks: { event: { post: webhookOperation(components) } },
     components,
   };
+  addDiscriminator(components.schemas['Event']);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -4,7 +4,7 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
-import { type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
+import { mediaTypeOf, type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { openApiDocument } from './openapi.ts';
 import { errorEnvelope } from './responses.ts';
@@ -110,6 +110,8 @@ const draft202012: z.ZodType = z.lazy(() =>
     items: draft202012.optional(),
     anyOf: z.array(draft202012).min(1).optional(),
     oneOf: z.array(draft202012).min(1).optional(),
+    // A keyword that OpenAPI adds.
+    discriminator: z.strictObject({ propertyName: z.string() }).optional(),
     allOf: z.array(draft202012).min(1).optional(),
     minimum: z.number().optional(),
     maximum: z.number().optional(),
@@ -221,7 +223,12 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
         message: z.literal(message),
         data: row.data,
       });
-      expect(envelope.safeParse(content['application/json'].example).error).toBeUndefined();
+      const { example } = mediaTypeOf(content);
+      const [type, schema, sample] = row.eventStream
+        ? ['text/event-stream', row.eventStream.event, eventIn(String(example))]
+        : ['application/json', envelope, example];
+      expect(Object.keys(content)).toEqual([type]);
+      expect(schema.safeParse(sample).error).toBeUndefined();
       expect(Object.keys(headers)).toContain('X-RateLimit-Remaining');
       expect(Object.keys(headers).includes('Idempotency-Replayed')).toBe(row.writes);
     }
@@ -232,14 +239,14 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   test('has the codes, the meaning, advice and an example in the envelope for every error', () => {
     for (const status of Object.keys(operation.responses).filter((code) => code >= '400')) {
       const { content, headers } = responseOf(operation, Number(status));
-      const examples = Object.values(content['application/json'].examples ?? {});
+      const examples = Object.values(mediaTypeOf(content).examples ?? {});
       expect(examples.length).toBeGreaterThan(0);
       expect(Object.keys(headers)).toContain('X-Request-Id');
       for (const { summary, description, value } of examples) {
         expect(summary && description).toBeTruthy();
         const { code, details } = errorEnvelope.parse(value);
         expect(code).toBe(Number(status));
-        expect(JSON.stringify(content['application/json'].schema)).toContain(`"${details.code}"`);
+        expect(JSON.stringify(mediaTypeOf(content).schema)).toContain(`"${details.code}"`);
       }
     }
   });
@@ -257,6 +264,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
       INVALID_TARGET: 400,
       NOT_FOUND: 404,
       CONFLICT: 409,
+      EVENTS_GONE: 410,
       QUOTA_EXCEEDED: 409,
       NOT_APPLICABLE: 422,
       PLATFORM_ERROR: 502,
@@ -280,3 +288,6 @@ test('every route that checks a target on a platform documents PLATFORM_ERROR', 
   const checking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
   expect(checking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
 });
+
+/** The event in the example of a stream. */
+const eventIn = (stream: string): unknown => JSON.parse(/^data: (.*)$/m.exec(stream)?.[1] ?? '');

@@ -25,6 +25,13 @@ export const SHARED_PARAMETERS = {
       'Makes the write safe to retry: for 24 hours a request with the same key gets the first response again',
     schema: { type: 'string', minLength: 1, maxLength: 128, examples: ['2f1c9a3e-6f0b-4c86-9f0a-0c8b7f3f5d11'] },
   },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    required: false,
+    description: 'The `id` of the last received event; the stream continues after it, whatever `after` says',
+    schema: { type: 'integer', minimum: 0, examples: [4710] },
+  },
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
@@ -43,6 +50,7 @@ export function parametersOf(route: Route, components: Components): (Parameter |
     ...parametersIn('query', route.query, components),
     shared(route.guild === 'header' ? 'GuildId' : 'OptionalGuildId'),
     ...(route.writes ? [shared('IdempotencyKey')] : []),
+    ...(route.eventStream ? [shared('LastEventId')] : []),
     shared('RequestId'),
   ];
 }

@@ -2,8 +2,16 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
 import { errorBody } from '#kit/http/envelope.ts';
+import { FRAME_END } from '#kit/http/event-stream.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref } from './document.ts';
+import {
+  type Components,
+  componentRef,
+  type JsonSchema,
+  type OpenApiResponse,
+  type Ref,
+  type StreamContent,
+} from './document.ts';
 import { errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
@@ -71,16 +79,24 @@ export function successEnvelope(status: number, message: string, data: JsonSchem
 }
 
 function successResponse(route: Route, status: number, message: string, components: Components): OpenApiResponse {
-  const data = toJsonSchema(route.data, 'output', components.schemas);
-  const schema = successEnvelope(status, message, data);
   const headers: HeaderName[] = ['X-Request-Id', ...RATE_LIMIT_HEADERS];
   if (route.writes) headers.push('Idempotency-Replayed');
   if (route.deprecated) headers.push('Deprecation', 'Sunset', 'Link');
-  return {
-    description: message,
-    headers: headerRefs(headers),
-    content: { 'application/json': { schema, example: exampleOf(schema, components) } },
-  };
+  const rest = { description: message, headers: headerRefs(headers) };
+  if (route.eventStream) {
+    const event = toJsonSchema(route.eventStream.event, 'output', components.schemas);
+    return { ...rest, content: streamContent(exampleOf(event, components)) };
+  }
+  const schema = successEnvelope(status, message, toJsonSchema(route.data, 'output', components.schemas));
+  return { ...rest, content: { 'application/json': { schema, example: exampleOf(schema, components) } } };
+}
+
+/** Returns the content of a stream of events. `event` is an example of an event. */
+function streamContent(event: unknown): StreamContent {
+  const { seq, type } = event as { seq: number; type: string };
+  const description = 'Server-sent events. The `data` of each is an event as JSON, as the list of events has it';
+  const example = `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}${FRAME_END}`;
+  return { 'text/event-stream': { schema: { type: 'string', description }, example } };
 }
 
 function shared(errors: RouteError[], components: Components): Ref {

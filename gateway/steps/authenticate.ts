@@ -119,7 +119,7 @@ export class Authenticate {
  * Returns the API key of a request: X-API-Key, otherwise the credentials of Authorization in the ApiKey or Bearer
  * scheme.
  */
-function presentedKey(headers: IncomingHttpHeaders): string | undefined {
+export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   const given = headers['x-api-key'];
   if (typeof given === 'string' && given !== '') return given;
   return SCHEME.exec(headers.authorization ?? '')?.[1]?.trim();

@@ -71,6 +71,15 @@ export class Attempt {
     this.#hasResponse = true;
   }
 
+  /**
+   * The service has begun a stream, which may last for any time: `ended` resolves now. The connection to the service is
+   * closed with the response.
+   */
+  streamStarted(): void {
+    clearTimeout(this.#deadline);
+    this.#settled.resolve();
+  }
+
   get hasResponse(): boolean {
     return this.#hasResponse;
   }

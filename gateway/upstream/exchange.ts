@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type HeaderList, writeResponseHead } from '#kit/http/response-headers.ts';
+import type { EventRelay } from '../streams/event-relay.ts';
 import type { Attempt, UpstreamRequest } from './attempt.ts';
 import type { Connection, Connections, ResponseHandler } from './connections.ts';
 
@@ -13,13 +14,15 @@ export interface ReceivedRequest {
   request: IncomingMessage;
   response: ServerResponse;
   body: Buffer | undefined;
+  /** Relays the response if it is a stream of events. */
+  relay?: EventRelay;
 }
 
 /** Sends a request with its whole body and relays the response as it arrives. */
 export function sendRequest(connections: Connections, attempt: Attempt, received: ReceivedRequest): void {
   try {
     const connection = connections.take();
-    const exchange = new Exchange(connections, connection, attempt, received.response);
+    const exchange = new Exchange(connections, connection, attempt, received);
     attempt.started(exchange);
     connection.send(requestText(received, connections.host), exchange, received.request.method === 'HEAD');
   } catch (cause) {
@@ -55,16 +58,25 @@ class Exchange implements ResponseHandler, UpstreamRequest {
   readonly #connection: Connection;
   readonly #attempt: Attempt;
   readonly #response: ServerResponse;
+  /** Relays the stream once it has begun; undefined for other responses. */
+  #stream: EventRelay | undefined;
+  readonly #relay: EventRelay | undefined;
   /** True once the connection is no longer used by this request. */
   #isOver = false;
   /** True while the connection is paused until the client has read. */
   #isPaused = false;
 
-  constructor(connections: Connections, connection: Connection, attempt: Attempt, response: ServerResponse) {
+  constructor(
+    connections: Connections,
+    connection: Connection,
+    attempt: Attempt,
+    { response, relay }: ReceivedRequest,
+  ) {
     this.#connections = connections;
     this.#connection = connection;
     this.#attempt = attempt;
     this.#response = response;
+    this.#relay = relay;
   }
 
   get wasNeverSent(): boolean {
@@ -78,11 +90,16 @@ class Exchange implements ResponseHandler, UpstreamRequest {
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void {
     writeResponseHead(this.#response, status, headers, message);
     this.#attempt.responseStarted();
+    if (!this.#relay || !isEventStream(status, headers)) return;
+    this.#stream = this.#relay;
+    this.#stream.begin(() => this.destroy());
+    this.#attempt.streamStarted();
   }
 
   onPiece(piece: Buffer): void {
     // Pieces that were read together still arrive after the connection is paused.
-    if (this.#response.write(piece) || this.#isPaused) return;
+    const mayContinue = this.#stream ? this.#stream.write(piece) : this.#response.write(piece);
+    if (mayContinue || this.#isPaused) return;
     this.#isPaused = true;
     this.#connection.pause();
     this.#response.once('drain', () => {
@@ -95,12 +112,14 @@ class Exchange implements ResponseHandler, UpstreamRequest {
   onEnd(whole: string): void {
     this.#isOver = true;
     this.#connections.release(this.#connection);
-    this.#response.end(whole, 'latin1');
+    if (this.#stream) this.#stream.end('service');
+    else this.#response.end(whole, 'latin1');
     this.#attempt.responseWritten();
   }
 
   onFailure(cause: Error): void {
     this.#attempt.connectionFailed(cause);
+    if (this.#stream) return this.#stream.end('lost');
     // Closes the client's connection, because a truncated response must not look complete.
     if (this.#attempt.hasResponse) this.#response.destroy();
   }
@@ -109,4 +128,10 @@ class Exchange implements ResponseHandler, UpstreamRequest {
     if (!this.#isOver) this.#connections.discard(this.#connection);
     this.#isOver = true;
   }
+}
+
+/** True if a response is a stream of server-sent events. All others are ordinary responses, such as errors. */
+function isEventStream(status: number, headers: Readonly<HeaderList>): boolean {
+  const type = headers[headers.indexOf('content-type') + 1];
+  return status === 200 && typeof type === 'string' && type.startsWith('text/event-stream');
 }

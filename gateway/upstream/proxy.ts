@@ -10,6 +10,7 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { keepForwarded } from '../downstream/headers.ts';
+import { type EventRelay, StreamEnded } from '../streams/event-relay.ts';
 import { Attempt, ClientDisconnected, ClientGaveUp, canRetry } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { type ReceivedRequest, sendRequest } from './exchange.ts';
@@ -102,6 +103,23 @@ export class Proxy implements Part {
     }
   }
 
+  /**
+   * Sends a request for a stream of events. Resolves once the stream has begun, or another response is written, or the
+   * client has disconnected. The breaker does not count it. Rejects like `forward`, and with StreamEnded if the stream was
+   * ended before it began.
+   */
+  async openStream(received: ReceivedRequest & { relay: EventRelay }, service: string): Promise<void> {
+    const upstream = this.#upstreams[service] as Upstream;
+    keepForwarded(received.request);
+    upstream.breaker.requireClosed();
+    try {
+      await this.#exchange(upstream, { ...received, attempt: undefined }, this.#timeoutMs);
+    } catch (error) {
+      if (error instanceof StreamEnded && error.end === 'client') return;
+      if (!(error instanceof ClientDisconnected || error instanceof ClientGaveUp)) throw error;
+    }
+  }
+
   /** Ends waiting polls with a response, because they would otherwise be cut off at the end of the shutdown. */
   async drain(): Promise<void> {
     this.#isDraining = true;
@@ -151,6 +169,7 @@ function send({ connections }: Upstream, forwarding: Forwarding, timeoutMs: numb
   if (response.destroyed) throw new ClientDisconnected();
   const attempt = new Attempt(request, response, timeoutMs);
   forwarding.attempt = attempt;
+  forwarding.relay?.opening((error) => attempt.fail(error));
   sendRequest(connections, attempt, forwarding);
   return attempt.ended;
 }

@@ -24,7 +24,8 @@ const priority = whole(-MAX_PRIORITY, MAX_PRIORITY);
 const outId = (description: string) => z.int().min(1).nullable().meta({ description, example: null });
 const outRank = (description: string, example: number) => z.int().nullable().meta({ description, example });
 
-const binding = z
+/** A role binding as responses return it. */
+export const binding = z
   .object({
     id: z.int().min(1).meta({ description: 'Binding ID', example: 17 }),
     chat_role_id: roleId,

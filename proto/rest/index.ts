@@ -1,5 +1,6 @@
 import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
+import { eventStreamRoutes, eventsRoutes } from './events.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
@@ -7,6 +8,7 @@ import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 import { syncRoutes } from './sync.ts';
+import { webhooksRoutes } from './webhooks.ts';
 
 /** The route table: every route of the API. */
 export const ROUTES: readonly Route[] = [
@@ -18,4 +20,7 @@ export const ROUTES: readonly Route[] = [
   syncRoutes,
   moderationRoutes,
   activityRoutes,
+  eventsRoutes,
+  eventStreamRoutes,
+  webhooksRoutes,
 ].flatMap((table): Route[] => Object.values(table));

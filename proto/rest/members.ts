@@ -22,7 +22,7 @@ const dmitri = { chat_id: '920000000000000004', game_id: 7004, game_username: 'D
 const esther = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows', verified: true };
 const tokenExample = 'Zk3TqX9wVb1LrN7yHc5MfD2pGs8JaE4u';
 
-const unlinked = z
+export const unlinked = z
   .object({ chat_id: chatId.meta({ example: dmitri.chat_id }), game_id: gameIdOut, unlinked_at: timestamp })
   .meta({ id: 'Unlinked', description: 'A removed link' });
 

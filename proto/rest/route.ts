@@ -20,6 +20,7 @@ export type RouteErrorCode =
   | 'CONFLICT'
   | 'QUOTA_EXCEEDED'
   | 'NOT_APPLICABLE'
+  | 'EVENTS_GONE'
   | 'PLATFORM_ERROR';
 
 /** One row of the route table: everything that defines a route. Its handler in the service has the same name. */
@@ -58,9 +59,14 @@ export interface RouteSpec<
   quota?: { quota: string; limit: number };
   /**
    * Set if a request may wait for its response, for the number of seconds in the query parameter `wait`. `whenEnded` is
-   * the `data` of the response if the gateway stops during the wait.
+   * the `data` of the response if the gateway stops during the wait; if left out, the response is then 503 UNAVAILABLE.
    */
-  longPoll?: { whenEnded: z.input<Data> };
+  longPoll?: { whenEnded?: z.input<Data> };
+  /**
+   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope; `data` is then empty.
+   * `event` is the shape of each event.
+   */
+  eventStream?: { event: z.ZodType };
   /** Set if the route will be removed: dates as YYYY-MM-DD, and the path that replaces it. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }

@@ -30,6 +30,11 @@ const nickname = z
   .nullable()
   .meta({ description: 'Nickname in this guild; null if there is none', example: 'AdaBuilds' });
 
+/** The former and the new nickname of a member. */
+export const nicknameChange = z
+  .object({ chat_id: chatId, from: nickname.meta({ example: null }), to: nickname })
+  .meta({ id: 'NicknameChange', description: 'The former and the new nickname of a member' });
+
 const roles = (description: string) => z.array(roleId).meta({ description });
 
 const ROLE_FAILURES = [
@@ -40,8 +45,37 @@ const ROLE_FAILURES = [
   'PLATFORM_ERROR',
 ] as const;
 
+/** A role that could not be assigned or removed. */
+export const roleFailure = z
+  .object({
+    role_id: roleId,
+    code: z.enum(ROLE_FAILURES).meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
+    message: z.string().meta({
+      description: 'Explanation for people',
+      example: "The role Harbormaster is not below the bot's highest role",
+    }),
+  })
+  .meta({ id: 'RoleFailure', description: 'A role that could not be assigned or removed' });
+
+/** The fields with the role changes of one member. */
+export const syncedRoles = {
+  added: roles('Roles that were assigned'),
+  removed: roles('Roles that were removed'),
+  failed: z.array(roleFailure).meta({ description: 'Roles that could not be assigned or removed', example: [] }),
+};
+
 const JOB_STATES = ['queued', 'running', 'paused', 'done', 'failed'] as const;
 const memberCount = (description: string, example: number) => z.int().min(0).meta({ description, example });
+
+/** The fields of a job with its counts and times. */
+export const syncJob = {
+  total: memberCount('Number of verified members of the guild', 120),
+  done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
+  changed: memberCount('Number of members whose roles changed', 12),
+  failed: memberCount('Number of members with a role that could not be assigned or removed', 1),
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable().meta({ example: null }),
+};
 
 const platformErrors = {
   PLATFORM_ERROR: 'The chat or game platform rejected the request or returned an invalid response',
@@ -69,21 +103,10 @@ export const syncRoutes = defineRoutes('members', {
     data: z.object({
       chat_id: chatId,
       game_id: gameIdOut,
-      added: roles('Roles that were assigned'),
-      removed: roles('Roles that were removed'),
+      added: syncedRoles.added,
+      removed: syncedRoles.removed,
       unchanged: roles('Roles of bindings that the member had and keeps'),
-      failed: z
-        .array(
-          z.object({
-            role_id: roleId,
-            code: z.enum(ROLE_FAILURES).meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
-            message: z.string().meta({
-              description: 'Explanation for people',
-              example: "The role Harbormaster is not below the bot's highest role",
-            }),
-          }),
-        )
-        .meta({ description: 'Roles that could not be assigned or removed', example: [] }),
+      failed: syncedRoles.failed,
       nickname: z.null().meta({ description: 'Always null: this route does not change the nickname' }),
       bindings: z
         .object({
@@ -142,10 +165,10 @@ export const syncRoutes = defineRoutes('members', {
           '`paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day',
         example: 'running',
       }),
-      total: memberCount('Number of verified members of the guild', 120),
-      done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
-      changed: memberCount('Number of members whose roles changed', 12),
-      failed: memberCount('Number of members with a role that could not be assigned or removed', 1),
+      total: syncJob.total,
+      done: syncJob.done,
+      changed: syncJob.changed,
+      failed: syncJob.failed,
       errors: z
         .array(
           z.object({
@@ -163,8 +186,8 @@ export const syncRoutes = defineRoutes('members', {
             'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed',
           example: [],
         }),
-      started_at: timestamp.nullable(),
-      finished_at: timestamp.nullable().meta({ example: null }),
+      started_at: syncJob.started_at,
+      finished_at: syncJob.finished_at,
     }),
     status: 200,
     message: 'Job found',
@@ -208,7 +231,7 @@ export const syncRoutes = defineRoutes('members', {
       .meta({
         example: { guild_id: '900000000000000001', chat_id: '920000000000000001', template: '{game_username}' },
       }),
-    data: z.object({ chat_id: chatId, from: nickname.meta({ example: null }), to: nickname }),
+    data: nicknameChange,
     status: 200,
     message: 'Nickname synchronised',
     summary: "Set or remove a member's nickname",

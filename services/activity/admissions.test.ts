@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EventRecorder } from '#kit/events/recorder.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { createLog } from '#kit/telemetry/log.ts';
 import { Admissions } from './domain/admissions.ts';
+import { ActivityEvents } from './events.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 import { type Heartbeat, saveHeartbeats } from './store/servers.ts';
 
@@ -178,11 +179,11 @@ describe('a heartbeat that is written late', () => {
     await fixture.advance(1_000);
     await fixture.beat('a', { final: true }, { guildId });
     const { clock, database } = fixture;
-    const log = await createLog({ service: 'test', level: 'silent' });
+    const events = new ActivityEvents(new EventRecorder({ schema: 'activity', wake: () => undefined }));
     const admissions = new Admissions({
       database,
       clock,
-      log,
+      events,
       telemetry: { quotaExceeded: () => undefined },
       maxLiveServers: MAX,
     });

@@ -1,3 +1,4 @@
+import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /** The export of a command that a user issued: the time and the type, but not the player whom the command concerned. */
@@ -58,6 +59,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'activity.guilds' },
   { table: 'activity.daily_counts' },
   { table: 'activity.staff_roles' },
+  ...eventErasureRules('activity'),
   // Encrypted responses by the idempotency keys that clients chose; retention deletes them, by default after a day.
   { table: 'activity.idempotency' },
 ];

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
@@ -15,6 +16,7 @@ import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { recordedEvents, type StoredEvent } from '#test/postgres/recorded-events.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
@@ -166,6 +168,20 @@ export class ActivityFixture {
     const { client, close } = connect(DecisionServiceService, 'activity', address, this.clock);
     this.#closers.push(close);
     return client;
+  }
+
+  /** Returns the events of a guild that were recorded so far. */
+  events = (guildId: string) => recordedEvents(this.testDatabase.url, 'activity', guildId);
+
+  /** Returns the events of a guild of these types, as soon as there are `count`. */
+  async eventsOf(guildId: string, types: string[], count: number): Promise<StoredEvent[]> {
+    const find = async () => {
+      const found = (await this.events(guildId)).filter(({ type }) => types.includes(type));
+      if (found.length !== count) throw new Error(`${found.length} events of ${count} were recorded`);
+      return found;
+    };
+    // Twice the time in which they must be recorded, because other tests use the processors too.
+    return vi.waitFor(find, { timeout: 10_000 });
   }
 
   /** Inserts commands for a game server, by default the maximum that its queue can hold. */

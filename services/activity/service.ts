@@ -1,19 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import { EventRecorder } from '#kit/events/recorder.ts';
+import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention } from '#kit/postgres/retention.ts';
+import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
+import { CommandReports } from './domain/command-reports.ts';
 import { Commands } from './domain/commands.ts';
 import { Heartbeats } from './domain/heartbeats.ts';
 import { Intervals } from './domain/intervals.ts';
@@ -24,6 +32,7 @@ import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
+import { ActivityEvents } from './events.ts';
 import { commandAdminMethods } from './grpc/commands.ts';
 import { decisionMethods } from './grpc/decisions.ts';
 import { staffAdminMethods } from './grpc/staff.ts';
@@ -46,6 +55,9 @@ const LOOKUP_DEADLINE_MS = 1_900;
  */
 const CONNECT_TIMEOUT_MS = 1_000;
 
+/** Events never become dead letters, so the limits of other queues do not apply. */
+const NO_LIMITS = { maxAttempts: null, maxOutageSeconds: null };
+
 /** Defines the activity service: staff, game servers, and the commands to game servers. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
   name: 'activity',
@@ -64,6 +76,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getMemberRoles'],
     });
+    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
+      repeatable: ['appendEvents'],
+    });
+    const queues = [eventRelay({ schema: 'activity', database, append: eventLog.appendEvents })];
+    const worker = new QueueWorker(queues, { database, limits: NO_LIMITS, metrics, log });
+    const recorder = new EventRecorder({ schema: 'activity', wake: () => worker.wake(EVENTS_QUEUE) });
+    const events = new ActivityEvents(recorder);
     const telemetry = new ActivityTelemetry(metrics, log);
     const idempotency = new Idempotency({
       schema: 'activity',
@@ -73,7 +92,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     });
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
-    const commands = new Commands({ database, idempotency, clock, notifier, telemetry });
+    const reports = new CommandReports({ database, clock, events });
+    const commands = new Commands({ database, idempotency, clock, notifier, telemetry, reports });
     const leases = new Leases(database, telemetry);
     const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge(
@@ -91,7 +111,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const admissions = new Admissions({
       database,
       clock,
-      log,
+      events,
       telemetry,
       maxLiveServers: config.MAX_LIVE_SERVERS,
     });
@@ -105,12 +125,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       batchDelayMs: config.HEARTBEAT_GATHER_MS,
     });
     const intervals = new Intervals(database);
-    const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, telemetry });
+    const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, telemetry, events });
     const staff = new Staff({
       idempotency,
       clock,
       intervals,
       telemetry,
+      events,
       maxActionsPerDay: config.MAX_STAFF_ACTIONS_PER_DAY,
     });
     const staffRoles = new StaffRoles({ database, clock, telemetry });
@@ -130,6 +151,9 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(worker);
+    const sweeps = [admissions.lapsedServersSweep(), sessions.silentSessionsSweep(), reports.expiredCommandsSweep()];
+    lifecycle.add(new EventSweeper(sweeps, log));
     lifecycle.add(new Backlog({ database, clock, metrics, log }));
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
 
@@ -138,6 +162,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },

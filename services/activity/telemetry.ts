@@ -130,4 +130,8 @@ export class ActivityTelemetry {
     this.#sessions.inc({ change: 'ended' });
     this.#log.info({ guild_id: guildId, session_id: sessionId }, 'staff session ended');
   }
+
+  sessionLapsed(guildId: string, sessionId: string): void {
+    this.#log.info({ guild_id: guildId, session_id: sessionId }, 'staff session ended, because its heartbeats stopped');
+  }
 }

@@ -1,3 +1,4 @@
+import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 const SHOWN = `jsonb_build_object('at', at, 'service', service, 'action', action, 'details', details)`;
@@ -23,6 +24,7 @@ export const erasureRules: readonly ErasureRule[] = [
   // The ends of the audit chains and their signatures contain no personal data.
   { table: 'auth.audit_heads', keptRows: 'TRUE' },
   { table: 'auth.audit_checkpoints', keptRows: 'TRUE' },
+  ...eventErasureRules('auth'),
   { table: 'auth.operators', belongsToInstallation: true },
   // The table contains the number of the guild's next API key, so that the ID of an erased key is never assigned again.
   { table: 'auth.guilds', keptRows: 'TRUE' },

@@ -53,6 +53,10 @@ export class AuthTelemetry {
     this.#log.info({ action, keys: keys.map(formatKeyId) }, 'API keys changed');
   }
 
+  keysExpiring(keys: readonly KeyRef[]): void {
+    this.#log.info({ keys: keys.map(formatKeyId) }, 'API keys expire within seven days');
+  }
+
   erasureRecorded(guildId: string, action: string, state: string): void {
     this.#log.info({ guild_id: guildId, action, state }, 'erasure of a guild or user recorded in the audit');
   }

@@ -1,6 +1,11 @@
+import { EventRecorder } from '#kit/events/recorder.ts';
+import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { NO_LIMITS } from '#kit/queue/definition.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
 import { Discord } from '#platforms/discord/discord.ts';
@@ -8,6 +13,8 @@ import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsRoutes } from '#proto/rest/bindings.ts';
 import { type BindingsConfig, readBindingsConfig } from './config.ts';
@@ -15,6 +22,7 @@ import { Bindings } from './domain/bindings.ts';
 import { Checks } from './domain/checks.ts';
 import { Evaluation } from './domain/evaluation.ts';
 import { erasureRules } from './erasure.ts';
+import { BindingEvents } from './events.ts';
 import { bindingAdminMethods, bindingsMethods } from './grpc/bindings.ts';
 import { bindingsHandlers } from './http/bindings.ts';
 import { bindingView } from './http/views.ts';
@@ -33,6 +41,9 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       repeatable: ['getLinks'],
     });
+    const { appendEvents: append } = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
+      repeatable: ['appendEvents'],
+    });
     const processes = config.CHAT_PROCESSES;
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const game = new Roblox({ config, shared, breakers, metrics, clock });
@@ -45,15 +56,22 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry, view: bindingView });
+    const definitions = [eventRelay({ schema: 'bindings', database, append })];
+    const worker = new QueueWorker(definitions, { database, limits: NO_LIMITS, metrics, log });
+    const wake = () => worker.wake(EVENTS_QUEUE);
+    const events = new BindingEvents(new EventRecorder({ schema: 'bindings', wake }));
+    const view = bindingView;
+    const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry, events, view });
     const checks = new Checks({ bindings, game, lookup });
     const evaluation = new Evaluation({ database, game, clock, telemetry });
 
+    lifecycle.add(worker);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
     service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },
 };

@@ -24,6 +24,7 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { http: 408, grpc: grpcStatus.DEADLINE_EXCEEDED, text: 'The request did not arrive in time' },
   CONFLICT: { http: 409, grpc: grpcStatus.ALREADY_EXISTS, text: 'The request conflicts with stored data' },
   QUOTA_EXCEEDED: { http: 409, grpc: grpcStatus.RESOURCE_EXHAUSTED, text: 'The guild has reached a quota' },
+  EVENTS_GONE: { http: 410, grpc: grpcStatus.OUT_OF_RANGE, text: 'The log does not have the events after this seq' },
   PAYLOAD_TOO_LARGE: { http: 413, grpc: grpcStatus.OUT_OF_RANGE, text: 'The body is larger than 64 KiB' },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The body must be application/json' },
   EXPECTATION_FAILED: { http: 417, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The Expect header cannot be fulfilled' },
@@ -105,7 +106,7 @@ export function invalidRequest(faults: Fault[], message?: string): ApiError {
 }
 
 /** The quotas of a guild. The error QUOTA_EXCEEDED names the reached quota in `details.quota`. */
-export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day';
+export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day' | 'webhooks';
 
 /** Returns the error QUOTA_EXCEEDED (409), which names the quota that the guild has reached and its limit. */
 export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {

@@ -1,6 +1,10 @@
+import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 
-/** The rules by which rows of the lookup service are erased with a guild and with a user. */
+/**
+ * The rules by which rows of the lookup service are erased with a guild and with a user. An erasure records no
+ * `link.removed`, which would name the user again: `person.erased` tells readers of events what to erase.
+ */
 export const erasureRules: readonly ErasureRule[] = [
   {
     table: 'lookup.links',
@@ -17,6 +21,7 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'lookup.operations' },
+  ...eventErasureRules('lookup'),
   // The number of a guild's links is the sum of several rows in link_counts, so a single row may be above or below 0
   // even when the guild has no link left.
   {

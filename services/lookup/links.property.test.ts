@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { EventRecorder } from '#kit/events/recorder.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Links } from './domain/links.ts';
+import { LookupEvents } from './events.ts';
 import * as store from './store/links.ts';
 import { LookupTelemetry } from './telemetry.ts';
 
@@ -17,6 +19,7 @@ let testDatabase: TestDatabase;
 let readers: Database;
 let writers: Database[];
 let telemetry: LookupTelemetry;
+const events = new LookupEvents(new EventRecorder({ schema: 'lookup', wake: () => undefined }));
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -106,7 +109,7 @@ test.each([1, 2, 3])(
   async (seed) => {
     const random = seededRandom(seed);
     const guildId = String(910_000_000_000_000_000n + BigInt(seed));
-    const caller = new Caller(new Links({ database: readers, telemetry, marginMs: 0 }), guildId);
+    const caller = new Caller(new Links({ database: readers, telemetry, events, marginMs: 0 }), guildId);
     const all = writers.map((database) => new Writer(database));
     const realNow = Date.now.bind(Date);
     vi.spyOn(Date, 'now').mockImplementation(() => realNow() + (random() - 0.5) * 7_200_000);

@@ -1,12 +1,23 @@
+import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 const byChatId = [{ column: 'chat_id', account: 'chat' }] as const;
 const byBoth = [...byChatId, { column: 'game_id', account: 'game' }] as const;
 
+/** The source of events that work done later will record, if it is a person in the console. */
+const inSource: UserColumn = {
+  column: 'source',
+  account: 'chat',
+  matches: `source @> jsonb_build_object('kind', 'console', 'id', $user::text)`,
+  empty: { source: 'NULL' },
+  shows: `jsonb_build_object('source', source)`,
+};
+
 /**
  * Columns of synchronisation jobs that can name a user: the errors, the cause of a pause, and the position (a chat ID).
  */
 const inJobs: readonly UserColumn[] = [
+  inSource,
   {
     column: 'errors',
     account: 'chat',
@@ -37,11 +48,14 @@ const inJobs: readonly UserColumn[] = [
 /** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.role_tasks', users: byChatId },
-  { table: 'members.intents', users: byBoth },
+  { table: 'members.role_changes', users: byChatId },
+  { table: 'members.nickname_changes', users: byChatId },
+  { table: 'members.intents', users: [...byBoth, inSource] },
   { table: 'members.sync_jobs', users: inJobs },
   { table: 'members.verification_tokens', users: byBoth },
   { table: 'members.grants', users: byChatId },
   { table: 'members.member_locks', users: byChatId },
+  ...eventErasureRules('members'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'members.idempotency' },
 ];

@@ -129,7 +129,7 @@ test('a new job and a retry of its predecessor at the same time do not deadlock'
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`);
       return waiting.length > 0;
     });
-    await insertJob(transaction, { guildId: GUILD, id: next, gameGroupId: GROUP, total: 4 });
+    await insertJob(transaction, { guildId: GUILD, id: next, gameGroupId: GROUP, total: 4, source: null });
   });
   await pool.close();
   // The new job has replaced the dead one, so there is nothing to retry.

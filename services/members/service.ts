@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { EventRecorder } from '#kit/events/recorder.ts';
+import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
@@ -12,6 +14,7 @@ import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
@@ -26,7 +29,9 @@ import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
+import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
+import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
@@ -34,6 +39,7 @@ import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { erasureRules } from './erasure.ts';
+import { MemberEvents } from './events.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { guildsHandlers } from './http/guilds.ts';
@@ -68,12 +74,16 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       deadlineMs: EVALUATE_MS,
       repeatable: ['listBindings', 'evaluate'],
     });
+    const { appendEvents: append } = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
+      repeatable: ['appendEvents'],
+    });
     const processes = config.CHAT_PROCESSES;
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const game = new Roblox({ config, shared, breakers, metrics, clock });
     const chat = new Discord({ config, shared, breakers, metrics, clock, log });
 
     const telemetry = new MembersTelemetry(metrics, log);
+    const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
     const idempotency = new Idempotency({
       schema: 'members',
       database,
@@ -91,7 +101,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, randomUUID);
-    const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry });
+    const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry, events });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
     const roleTasks = new RoleTasks({
       roles,
@@ -112,16 +122,19 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const verification = new Verification({ tokens, changes, game, telemetry });
     const jobTelemetry = new JobTelemetry(metrics, log);
     const wake = () => worker.wake(JOB_QUEUE);
-    const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, wake });
+    const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
     const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, telemetry: jobTelemetry });
-    const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, telemetry });
+    const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
 
     const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
     const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
     const queues = [
       intentQueue(changes),
       roleTasks.definition,
-      jobQueue({ database, groupSync, telemetry: jobTelemetry, giveUpSeconds }),
+      roleChangeQueue(roles),
+      nicknameQueue(nicknames),
+      jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
+      eventRelay({ schema: 'members', database, append }),
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);

@@ -1,3 +1,4 @@
+import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /**
@@ -32,6 +33,7 @@ export const erasureRules: readonly ErasureRule[] = [
   // The counters table holds each guild's last record number. A guild that returns after its erasure starts with 1
   // again.
   { table: 'moderation.counters' },
+  ...eventErasureRules('moderation'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'moderation.idempotency' },
 ];

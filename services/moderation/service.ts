@@ -1,3 +1,6 @@
+import { EventRecorder } from '#kit/events/recorder.ts';
+import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
@@ -10,17 +13,20 @@ import type { ServiceDefinition } from '#kit/service/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
+import { expirySweeps } from './domain/expiries.ts';
 import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
+import { ModerationEvents } from './events.ts';
 import { moderationMethods } from './grpc/moderation.ts';
 import { recordMethods } from './grpc/records.ts';
 import { shieldMethods } from './grpc/shield.ts';
@@ -63,7 +69,13 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const definitions = [decisionQueue({ clock, deliver, telemetry })];
+    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
+      repeatable: ['appendEvents'],
+    });
+    const definitions = [
+      decisionQueue({ clock, deliver, telemetry }),
+      eventRelay({ schema: 'moderation', database, append: eventLog.appendEvents }),
+    ];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
@@ -72,10 +84,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
 
+    const recorder = new EventRecorder({ schema: 'moderation', wake: () => worker.wake(EVENTS_QUEUE) });
+    const events = new ModerationEvents(recorder);
     const onChange = (guildId: string) => {
       cache.invalidate(guildId);
       notifier.notify(guildId);
-      worker.wake();
+      worker.wake(DECISIONS);
     };
     const standings = new Standings({ database, cache, clock, isReceiving: () => listener.isReceiving, telemetry });
     const idempotency = new Idempotency({
@@ -84,11 +98,13 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const decisions = new Decisions({ idempotency, telemetry, onChange });
+    const decisions = new Decisions({ idempotency, telemetry, events, onChange });
     const lists = new Lists(database);
-    const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, telemetry, onChange });
+    const maxEntries = config.MAX_SHIELD_ENTRIES;
+    const shield = new Shield({ database, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
+    lifecycle.add(new EventSweeper(expirySweeps({ database, events, telemetry }), log));
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods({ standings, decisions, clock }));

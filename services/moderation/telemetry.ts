@@ -88,6 +88,11 @@ export class ModerationTelemetry {
     );
   }
 
+  /** Logs expiries that were reported as events; silent for 0. */
+  expired(what: 'punishments' | 'flags', count: number): void {
+    if (count > 0) this.#log.info({ expired: what, count }, 'expiries recorded as events');
+  }
+
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {
     this.#shield.inc({ change });
     this.#log.info(

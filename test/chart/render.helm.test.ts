@@ -96,6 +96,7 @@ const OTHERS: Record<string, Json> = {
   'monitoring.serviceMonitor.interval': '77s',
   'defaults.tolerations': [{ key: 'other' }],
   'networkPolicy.platforms.to': [{ podSelector: {} }],
+  'networkPolicy.webhooks.to': [{ podSelector: {} }],
   'monitoring.rules.runbooksAt': 'https://other.example/',
   'evaluation.postgresql.storage.size': '7Gi',
 };

@@ -8,6 +8,7 @@ import { DEPLOYABLES } from '#local/processes.ts';
 import { readActivityConfig } from '#services/activity/config.ts';
 import { readAuthConfig } from '#services/auth/config.ts';
 import { readBindingsConfig } from '#services/bindings/config.ts';
+import { readEventsConfig } from '#services/events/config.ts';
 import { readLookupConfig } from '#services/lookup/config.ts';
 import { readMembersConfig } from '#services/members/config.ts';
 import { readModerationConfig } from '#services/moderation/config.ts';
@@ -23,6 +24,7 @@ const CONFIGS: Record<string, (environment: Environment) => unknown> = {
   members: readMembersConfig,
   activity: readActivityConfig,
   moderation: readModerationConfig,
+  events: readEventsConfig,
 };
 
 const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encoding: 'utf8' })
@@ -129,6 +131,7 @@ const HELD = {
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
   platforms: 'CHAT_BOT_TOKEN',
+  webhooks: 'WEBHOOKS_ALLOW_HTTP',
 } as const;
 
 test.each(DEPLOYABLES)('docker-compose.yml gives $name exactly the secrets that it needs', (deployable) => {

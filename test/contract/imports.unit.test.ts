@@ -6,12 +6,13 @@ import { CODE, isOfTests, SERVICES, SOURCES, type Source, serviceOf } from './so
 /** The services that each process calls over gRPC; guildctl (services/cli) may call any. */
 const CALLS: Record<string, string[]> = {
   gateway: ['auth'],
-  auth: [],
-  lookup: [],
-  bindings: ['lookup'],
-  members: ['lookup', 'bindings'],
-  activity: ['lookup', 'members'],
-  moderation: ['activity'],
+  auth: ['events'],
+  lookup: ['events'],
+  bindings: ['lookup', 'events'],
+  members: ['lookup', 'bindings', 'events'],
+  activity: ['lookup', 'members', 'events'],
+  moderation: ['activity', 'events'],
+  events: [],
 };
 
 const isCode = (target: string) => /^(?:proto|services|gateway|deploy|test)\//.test(target);
@@ -42,10 +43,10 @@ test('the contracts import no code outside proto', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service, and of proto only routes, schemas, fault messages and the table of processes', () => {
-  const contracts = ['route', 'schemas', 'messages']
+test('the kit imports no service, and of proto only what all services share', () => {
+  const contracts = ['route', 'schemas', 'messages', 'events/index']
     .map((name) => `proto/rest/${name}.ts`)
-    .concat('proto/processes.ts');
+    .concat('proto/processes.ts', 'proto/gen/guild/events/v1/events.ts');
   const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
 });
@@ -102,13 +103,15 @@ test('code of tests is recognisable by its name, and only tests import it', () =
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
 
+const RELAY = 'services/kit/events/relay.ts';
+
 /** The services whose generated code a file uses. */
 const calledBy = ({ imports }: Source) =>
   imports.flatMap(({ target }) => /^proto\/gen\/guild\/([^/]+)\//.exec(target)?.[1] ?? []);
 
 test('services call each other over gRPC only as CALLS lists', () => {
-  // Auth decodes operators' requests to other services, but calls none.
-  const others = ['services/auth/domain/operators/roles.ts'];
+  // Auth decodes operators' requests to other services, but calls none. The relay is a part of each service.
+  const others = ['services/auth/domain/operators/roles.ts', RELAY];
   const callers = CODE.filter(
     ({ path }) => serviceOf(path) !== 'cli' && !path.startsWith('deploy/') && !others.includes(path),
   );

@@ -17,6 +17,7 @@ const keysOf = (name: string) => parseKeys(internalKeysOf(name, ROOTS));
 test('each process has the keys of its own calls, principals and stored data, and no others', () => {
   expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
     auth: [
+      'call:auth:events',
       'call:gateway:auth',
       'audit-checkpoint',
       'call:operators:auth',
@@ -25,10 +26,12 @@ test('each process has the keys of its own calls, principals and stored data, an
       'ticket:members',
       'ticket:activity',
       'ticket:moderation',
+      'ticket:events',
       'ticket:gateway',
     ],
     lookup: [
       'principal:lookup',
+      'call:lookup:events',
       'call:bindings:lookup',
       'call:members:lookup',
       'call:activity:lookup',
@@ -38,6 +41,7 @@ test('each process has the keys of its own calls, principals and stored data, an
     bindings: [
       'principal:bindings',
       'call:bindings:lookup',
+      'call:bindings:events',
       'call:members:bindings',
       'idempotency',
       'call:operators:bindings',
@@ -47,6 +51,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'principal:members',
       'call:members:lookup',
       'call:members:bindings',
+      'call:members:events',
       'call:activity:members',
       'idempotency',
       'verification-token',
@@ -57,6 +62,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'principal:activity',
       'call:activity:lookup',
       'call:activity:members',
+      'call:activity:events',
       'call:moderation:activity',
       'idempotency',
       'call:operators:activity',
@@ -65,9 +71,23 @@ test('each process has the keys of its own calls, principals and stored data, an
     moderation: [
       'principal:moderation',
       'call:moderation:activity',
+      'call:moderation:events',
       'idempotency',
       'call:operators:moderation',
       'ticket:moderation',
+    ],
+    events: [
+      'principal:events',
+      'call:auth:events',
+      'call:lookup:events',
+      'call:bindings:events',
+      'call:members:events',
+      'call:activity:events',
+      'call:moderation:events',
+      'idempotency',
+      'webhook-secret',
+      'call:operators:events',
+      'ticket:events',
     ],
     gateway: [
       'principal:lookup',
@@ -75,6 +95,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'principal:members',
       'principal:activity',
       'principal:moderation',
+      'principal:events',
       'call:gateway:auth',
       'call:operators:gateway',
       'ticket:gateway',
@@ -123,12 +144,13 @@ function forgeries(holder: string): string[] {
 }
 
 test.each([
-  ['auth', []],
-  ['lookup', []],
-  ['bindings', ['calls lookup as bindings']],
-  ['members', ['calls bindings as members', 'calls lookup as members']],
-  ['activity', ['calls lookup as activity', 'calls members as activity']],
-  ['moderation', ['calls activity as moderation']],
+  ['auth', ['calls events as auth']],
+  ['lookup', ['calls events as lookup']],
+  ['bindings', ['calls events as bindings', 'calls lookup as bindings']],
+  ['members', ['calls bindings as members', 'calls events as members', 'calls lookup as members']],
+  ['activity', ['calls events as activity', 'calls lookup as activity', 'calls members as activity']],
+  ['moderation', ['calls activity as moderation', 'calls events as moderation']],
+  ['events', []],
   [
     'gateway',
     ['calls auth as gateway', ...PROCESSES.gateway.proxies.map((name) => `seals principals for ${name}`)].toSorted(),

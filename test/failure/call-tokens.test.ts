@@ -31,8 +31,8 @@ interface Method {
 
 /** Contracts that several services implement. */
 const SHARED: Record<string, string[]> = {
-  'guild.common.v1.QueueAdminService': ['members', 'moderation'],
-  'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
+  'guild.common.v1.QueueAdminService': ['members', 'moderation', 'lookup', 'bindings'],
+  'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
 };
 
 /** Every method of every contract in each service that implements it. */
@@ -97,6 +97,9 @@ function changed(token: string, change: object): string {
   return `${Buffer.from(JSON.stringify({ ...contents, ...change })).toString('base64url')}.${mac}`;
 }
 
+/** A process that may not call the service of a method. */
+const strangerTo = ({ service }: Method) => (service === 'events' ? 'gateway' : 'lookup');
+
 /** All kinds of invalid tokens. */
 const FORGERIES: Record<string, (method: Method) => string[]> = {
   'is not there': () => [],
@@ -113,7 +116,8 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   'was lengthened': (method) => [changed(good(method, {}, Date.now() - MINUTE), { at: Date.now() })],
   'names another caller than was signed': (method) => [changed(good(method), { caller: 'guildctl' })],
   'names nobody': (method) => [changed(good(method), { caller: undefined, operator: undefined })],
-  'names a process that may not call it': (method) => unlessTicket(method, good(method, { caller: 'lookup' })),
+  'names a process that may not call it': (method) =>
+    unlessTicket(method, good(method, { caller: strangerTo(method) })),
   'names the called service itself': (method) => unlessTicket(method, good(method, { caller: method.service })),
   'is of operators, and signed with the secret of processes': (method) => [
     seal(method, new SecretRing([network.secrets.internal]), { ...callOf(method), caller: OPERATORS }),
@@ -165,7 +169,7 @@ describe('every method of every service rejects a caller whose token', () => {
     const answers = await Promise.all(METHODS.map((method) => call(method, [good(method)], Buffer.alloc(0))));
     const refused = METHODS.filter((_method, index) => /UNAUTHENTICATED|UNIMPLEMENTED/.test(answers[index] ?? ''));
     expect(refused).toEqual(METHODS.filter((method) => !isCalled(method)));
-    expect(new Set(METHODS.map(({ service }) => service)).size).toBe(6);
+    expect(new Set(METHODS.map(({ service }) => service)).size).toBe(7);
     printFigure(
       'forged call tokens',
       `${Object.keys(FORGERIES).length} on each of ${METHODS.length} methods, all refused`,
@@ -174,7 +178,7 @@ describe('every method of every service rejects a caller whose token', () => {
 });
 
 describe('gRPC reflection', () => {
-  it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'])(
+  it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'])(
     'of %s lists only its own contracts',
     async (service) => {
       const client = new Client(network.address(service, 'grpc'), credentials.createInsecure());

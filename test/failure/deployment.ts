@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#kit/clock.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { type Child, type Exit, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } from '#local/processes.ts';
@@ -37,6 +38,8 @@ export interface DeploymentOptions {
   /** Guilds with keys, which exist on the chat platform. */
   guilds: readonly string[];
   environment?: NodeJS.ProcessEnv;
+  /** The deployables that run; all by default. Others have an address where nothing responds. */
+  only?: readonly string[];
 }
 
 /** Every deployable as processes behind load balancers that respect readiness, as in Kubernetes. */
@@ -60,7 +63,8 @@ export class Deployment {
   async start(): Promise<this> {
     this.#simulators = await startSimulators(worldOf(this.#options.guilds));
     for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
-    for (const deployable of DEPLOYABLES) {
+    const { only } = this.#options;
+    for (const deployable of DEPLOYABLES.filter(({ name }) => only?.includes(name) ?? true)) {
       const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name));
       await Promise.all(starts);
     }
@@ -79,6 +83,30 @@ export class Deployment {
   /** URL of the gateways with the API prefix. */
   get api(): string {
     return `http://127.0.0.1:${this.#ports['gateway']?.public}/api/v1`;
+  }
+
+  /** The URL of the oldest process of a deployable, without a load balancer. */
+  direct(name: string, listener: 'public' | 'http'): string {
+    return `http://127.0.0.1:${this.replicasOf(name)[0]?.ports[listener]}`;
+  }
+
+  /** The address of a deployable's load balancer for gRPC. */
+  grpcAddress(name: string): string {
+    return `127.0.0.1:${this.#ports[name]?.grpc}`;
+  }
+
+  get internalSecret(): string {
+    return this.#secrets.internal;
+  }
+
+  /** Makes calls of an operator to a deployable; `close` them when they are done. */
+  operator<Definition extends DefinitionShape>(name: string, definition: Definition) {
+    return connect(definition, name, this.grpcAddress(name), systemClock, [this.#secrets.admin]);
+  }
+
+  /** The simulated platforms. */
+  get simulators(): Simulators {
+    return this.#simulators;
   }
 
   /** Running processes, the oldest first. */
@@ -156,8 +184,7 @@ export class Deployment {
   }
 
   async #createKeys(): Promise<void> {
-    const address = `127.0.0.1:${this.#ports['auth']?.grpc}`;
-    const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secrets.admin]);
+    const { client, close } = this.operator('auth', KeyAdminServiceService);
     const request = { name: 'test', legacy: false, scopes: [...SCOPES], ipAllowlist: [], actor: 'test' };
     for (const guildId of this.#options.guilds) {
       this.keys.set(guildId, (await client.createKey({ ...request, guildId })).secret);

@@ -17,7 +17,7 @@ const FIRST_MS = 2_000;
 /** Bound for requests once the breaker is open. */
 const AT_ONCE_MS = 250;
 const RECOVERY_MS = 5_000;
-const WITH_DATABASE = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'];
+const WITH_DATABASE = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'];
 /** Requests that may change something, and so have PostgreSQL's statement timeout. */
 const WRITES: ProbeName[] = ['a link, made', 'a ban, made', 'a heartbeat', 'commands, polled'];
 const NEEDING = Object.keys(TABLE.postgres) as ProbeName[];

@@ -1,17 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Child, type Program, startProgram } from '#local/child.ts';
-import { preparePostgres } from '#local/postgres.ts';
-import { DEPLOYABLES } from '#local/processes.ts';
-import { migrateAll } from '../../deploy/migrate.ts';
 import { amount } from '../measure/bounds.ts';
 import { printFigure } from '../measure/figures.ts';
 import { databaseRows } from '../postgres/database.ts';
-import { testRedisUrl } from '../redis/database.ts';
-import { Deployment } from './deployment.ts';
+import { DurableDeployment, KILLABLE } from './durable-deployment.ts';
 import { Writer } from './writer.ts';
 
 const GUILDS = Array.from({ length: 16 }, (_, index) => `90000000000000${index + 1000}`);
@@ -24,26 +16,10 @@ const WRITE_EVERY_MS = amount(200, 400);
 const BEAT_EVERY_MS = 5_000;
 const SERVER = 'server-1';
 
-const folder = mkdtempSync(join(tmpdir(), 'guild-data-writes-'));
-let url: string;
-let program: Program;
-let postgres: Child;
-let deployment: Deployment;
+const system = new DurableDeployment();
 
-beforeAll(async () => {
-  // Settings as in production: acknowledged writes are on disk.
-  ({ url, program } = await preparePostgres({ folder: join(folder, 'postgres') }));
-  postgres = await startProgram(program);
-  await migrateAll(url);
-  deployment = new Deployment({ databaseUrl: url, redisUrl: await testRedisUrl(), replicas: 1, guilds: GUILDS });
-  await deployment.start();
-}, 300_000);
-
-afterAll(async () => {
-  await deployment?.stop();
-  await postgres?.stop(8_000);
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+beforeAll(() => system.start(GUILDS), 300_000);
+afterAll(() => system.stop(), 60_000);
 
 interface Write {
   guild: string;
@@ -110,29 +86,16 @@ function hasAllBans(guild: string): boolean {
   return bans.every((one) => one.guild !== guild || acknowledged.has(one.gameId));
 }
 
-/** Kills it with SIGKILL and starts it again. */
-async function killAndRestart(name: string): Promise<void> {
-  if (name === 'postgres') {
-    process.kill(postgres.pid, 'SIGKILL');
-    await postgres.exited;
-    postgres = await startProgram(program);
-    return;
-  }
-  const [replica] = deployment.replicasOf(name);
-  if (replica) await deployment.kill(replica);
-  await deployment.startReplica(name);
-}
-
 /** The rows of a query, as `guild/something`, in order. */
 async function rowsOf(text: string): Promise<string[]> {
-  const rows = await databaseRows<{ row: string }>(url, `SELECT guild_id || '/' || ${text}`);
+  const rows = await databaseRows<{ row: string }>(system.databaseUrl, `SELECT guild_id || '/' || ${text}`);
   return rows.map(({ row }) => row).toSorted();
 }
 
 test('kill -9 of each process in turn: every acknowledged write is stored exactly once', {
   timeout: 600_000,
 }, async () => {
-  const writer = new Writer(deployment.api, deployment.keys);
+  const writer = new Writer(system.deployment.api, system.deployment.keys);
   // From now on a live server of each guild receives every ban.
   await Promise.all(GUILDS.map((guild) => beat(writer, guild)));
   const writing = [
@@ -142,14 +105,13 @@ test('kill -9 of each process in turn: every acknowledged write is stored exactl
   ];
   const all = Promise.all(writing);
   const killing = async () => {
-    const names = ['postgres', ...DEPLOYABLES.map(({ name }) => name)];
     for (let round = 0; round < ROUNDS; round++) {
-      for (const name of names) {
-        await killAndRestart(name);
+      for (const name of KILLABLE) {
+        await system.killAndRestart(name);
         await wait(PAUSE_MS);
       }
     }
-    return ROUNDS * names.length;
+    return ROUNDS * KILLABLE.length;
   };
   // A rejected write ends the test immediately.
   const kills = await Promise.race([killing(), all.then(() => 0)]);

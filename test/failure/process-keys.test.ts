@@ -39,6 +39,7 @@ const METHODS: Record<string, string[]> = {
     '/guild.moderation.v1.ShieldAdminService/AddEntry',
     ERASE,
   ],
+  events: [ERASE],
 };
 
 /** The keys in lookup's environment, each usable for any purpose. */

@@ -19,6 +19,8 @@ export class Writer {
   readonly #keys: ReadonlyMap<string, string>;
   /** Requests without a response, or with an unexpected one. */
   repeats = 0;
+  /** Those of them that a rate limit rejected. */
+  limited = 0;
 
   constructor(api: string, keys: ReadonlyMap<string, string>) {
     this.#api = api;
@@ -27,9 +29,18 @@ export class Writer {
 
   /** The `data` of the acknowledgement. Throws if the request is rejected with a 4xx, which no fault explains. */
   async post(guild: string, path: string, body: object): Promise<Data> {
-    const content = JSON.stringify({ guild_id: guild, ...body });
-    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
-    return this.#untilAnswered(guild, path, { method: 'POST', headers, body: content });
+    return this.write('POST', guild, path, body);
+  }
+
+  /** The same as `post`, with another method. */
+  async write(method: string, guild: string, path: string, body: object): Promise<Data> {
+    return this.#untilAnswered(guild, path, writeOf(method, guild, body));
+  }
+
+  /** Sends a write without repeating it. Returns undefined if it was not acknowledged: it may have happened or not. */
+  async attempt(guild: string, path: string, body: object): Promise<Data | undefined> {
+    const answer = await this.#ask(guild, path, writeOf('POST', guild, body));
+    return answer?.ok ? ((await answer.json()) as { data: Data }).data : undefined;
   }
 
   async get(guild: string, path: string): Promise<Data> {
@@ -43,6 +54,7 @@ export class Writer {
       const isLater = !answer || answer.status >= 500 || answer.headers.has('retry-after');
       if (!isLater) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
       this.repeats++;
+      if (answer?.status === 429) this.limited++;
       await wait(PAUSE_MS);
     }
   }
@@ -60,4 +72,9 @@ export class Writer {
       return undefined;
     }
   }
+}
+
+function writeOf(method: string, guild: string, body: object): Init {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+  return { method, headers, body: JSON.stringify({ guild_id: guild, ...body }) };
 }

@@ -44,6 +44,8 @@ export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: Te
     INTERNAL_KEYS: internalKeysOf('auth', { internal: secrets, admin: adminSecrets }),
     DATABASE_URL: databaseUrl,
     DATABASE_DIRECT_URL: directUrl,
+    // Nothing listens there: recorded events stay in the queue.
+    EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
   };
   const service = await startService(authService, environment, {
     log: await createLog({ service: 'auth', level: 'info', destination }),

@@ -80,7 +80,9 @@ export async function dumpDatabase(url: string): Promise<string> {
   const tables = await databaseRows<{ name: string }>(
     url,
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-     WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY name`,
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+       AND format('%I.%I', schemaname, tablename)::regclass NOT IN (SELECT inhrelid FROM pg_inherits)
+     ORDER BY name`,
   );
   if (tables.length === 0) throw new Error('the database has no tables');
   const parts: string[] = [];

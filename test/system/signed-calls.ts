@@ -77,5 +77,18 @@ export async function sealedFetch(
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
+/** The header of a signed principal for a GET request, as the gateway sends it. */
+export function signedHeaders(
+  { audience, secrets = TEST_SECRETS, clock = systemClock }: Omit<SealedService, 'address'>,
+  principal: Pick<Principal, 'guildId'> & Partial<Principal>,
+  target: string,
+): Record<string, string> {
+  const keyId = `${principal.guildId}-1`;
+  const whole = { keyId, keyPrefix: TEST_PREFIX, scopes: null, legacy: true, requestId: 'test', ...principal };
+  return {
+    [PRINCIPAL_HEADER]: signPrincipal(new SecretRing(secrets), whole, { audience, method: 'GET', target }, clock.now()),
+  };
+}
+
 const isRaw = (body: unknown): body is string | Buffer<ArrayBuffer> =>
   typeof body === 'string' || Buffer.isBuffer(body);

@@ -11,6 +11,7 @@ import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
+import { eventsService } from '#services/events/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
@@ -89,7 +90,7 @@ export class Network {
     this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
     await this.#addStorageAndPlatforms();
-    const names = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
+    const names = ['events', 'auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
     for (const name of names) await this.startOne(name);
   }
 
@@ -155,7 +156,10 @@ export class Network {
       },
       ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+    // A stream of events would never end.
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? '' : await response.text();
     return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) };
   }
 
@@ -182,6 +186,8 @@ export class Network {
         return startService(activityService, environment, overrides);
       case 'moderation':
         return startService(moderationService, environment, overrides);
+      case 'events':
+        return startService(eventsService, environment, overrides);
       case 'gateway':
         return startService(gatewayService, environment, overrides);
       default:

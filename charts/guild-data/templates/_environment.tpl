@@ -145,6 +145,23 @@
 {{- if has "platforms" .facts.holds }}
 {{ include "guild-data.platforms" $root }}
 {{- end }}
+{{- if has "webhooks" .facts.holds }}
+{{- with $values.webhooks }}
+- name: WEBHOOKS_ALLOW_HTTP
+  value: {{ .allowHttp | quote }}
+{{- with .allowedNetworks }}
+- name: WEBHOOKS_ALLOWED_NETWORKS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- if .proxySecret.name }}
+{{ include "guild-data.fromSecret" (dict "name" "WEBHOOKS_PROXY" "secret" .proxySecret.name "key" .proxySecret.key) }}
+{{- end }}
+{{- if .caSecret.name }}
+- name: WEBHOOKS_CA_FILE
+  value: /etc/guild-data/webhooks-ca/{{ .caSecret.key }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if has "public" .facts.listens }}
 {{- with $values.gateway.publicUrl }}
 - name: PUBLIC_URL
@@ -173,6 +190,9 @@
 {{- end -}}
 {{- if and (has "redis" .holds) $values.redis.enabled $values.redis.tls.caSecret.name -}}
 {{- $files = append $files (dict "name" "redis-ca" "secret" $values.redis.tls.caSecret.name) -}}
+{{- end -}}
+{{- if and (has "webhooks" .holds) $values.webhooks.caSecret.name -}}
+{{- $files = append $files (dict "name" "webhooks-ca" "secret" $values.webhooks.caSecret.name) -}}
 {{- end -}}
 {{- if and .tls (ne $values.tls.mode "none") -}}
 {{- $files = append $files (dict "name" "tls" "secret" (include "guild-data.tlsSecret" .root)) -}}

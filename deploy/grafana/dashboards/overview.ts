@@ -80,7 +80,7 @@ export const overview: DashboardSpec = {
         queries: Object.fromEntries(
           ['0.5', '0.99', '0.999'].map((quantile) => [
             `p${Number(quantile) * 100}`,
-            `histogram_quantile(${quantile}, sum by (le) (rate(http_request_duration_seconds_bucket{${GATEWAY},route!="pollCommands"}[$__rate_interval])))`,
+            `histogram_quantile(${quantile}, sum by (le) (rate(http_request_duration_seconds_bucket{${GATEWAY},route!~"pollCommands|listEvents"}[$__rate_interval])))`,
           ]),
         ),
       },

@@ -1,6 +1,7 @@
 import { createChat } from './chat.ts';
 import { createGame } from './game.ts';
-import type { PlatformOptions } from './server.ts';
+import { startReceiver } from './receiver/receiver.ts';
+import type { PlatformOptions, RunningServer } from './server.ts';
 import { listen } from './server.ts';
 import type { World } from './world.ts';
 import { loadWorld } from './world.ts';
@@ -11,25 +12,31 @@ export type SimulatorOptions = Partial<PlatformOptions> & {
   host?: string;
   chatPort?: number;
   gamePort?: number;
+  receiverPort?: number;
+  /** Prints one line for each webhook that the receiver gets. */
+  print?: (line: string) => void;
 };
-export type Simulators = { chat: string; game: string; world: World; stop: () => Promise<void> };
+export type Simulators = { chat: string; game: string; receiver: string; world: World; stop: () => Promise<void> };
 
 /**
- * Starts both platforms and returns their addresses. Default ports are free ones, the default world is the demo.
+ * Starts both platforms and a receiver of webhooks, and returns their addresses. Default ports are free ones, the default world is the demo.
  * `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
  */
 export async function startSimulators(options: SimulatorOptions = {}): Promise<Simulators> {
   const { world = loadWorld(undefined), host, chatPort = 0, gamePort = 0, clock = Date.now, ...rest } = options;
-  const { limits, limitScale } = rest;
-  const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort, host);
+  const { limits, limitScale, receiverPort, print } = rest;
+  const started: RunningServer[] = [];
+  const stop = async () => void (await Promise.all(started.map((server) => server.stop())));
   try {
+    const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort, host);
+    started.push(chat);
     const game = await listen(createGame(world, { clock, limits, limitScale }), world, gamePort, host);
-    const stop = async () => {
-      await Promise.all([chat.stop(), game.stop()]);
-    };
-    return { chat: chat.url, game: game.url, world, stop };
+    started.push(game);
+    const receiver = await startReceiver({ port: receiverPort, host, print });
+    started.push(receiver);
+    return { chat: chat.url, game: game.url, receiver: receiver.url, world, stop };
   } catch (error) {
-    await chat.stop();
+    await stop();
     throw error;
   }
 }
@@ -51,10 +58,13 @@ async function main(): Promise<void> {
     host: process.env['SIMULATOR_HOST'] || undefined,
     chatPort: readNumber('CHAT_SIMULATOR_PORT', 0, isPort),
     gamePort: readNumber('GAME_SIMULATOR_PORT', 0, isPort),
+    receiverPort: readNumber('RECEIVER_SIMULATOR_PORT', 0, isPort),
+    print: console.log,
     limitScale: readNumber('SIMULATOR_LIMIT_SCALE', 1, (value) => value > 0),
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void simulators.stop());
-  console.log(JSON.stringify({ chat: simulators.chat, game: simulators.game }));
+  const { chat, game, receiver } = simulators;
+  console.log(JSON.stringify({ chat, game, receiver }));
 }
 
 if (import.meta.main) {

@@ -1,23 +1,23 @@
-import { z } from 'zod';
+import { binding } from '../bindings.ts';
 import { eventType } from './event-type.ts';
 
 export const bindingEvents = {
   'binding.created': eventType({
     scope: null,
     summary: 'A role binding was added',
-    data: z.looseObject({}),
+    data: binding,
     persons: {},
   }),
   'binding.updated': eventType({
     scope: null,
     summary: 'A role binding was changed',
-    data: z.looseObject({}),
+    data: binding,
     persons: {},
   }),
   'binding.removed': eventType({
     scope: null,
     summary: 'A role binding was removed',
-    data: z.looseObject({}),
+    data: binding,
     persons: {},
   }),
 };

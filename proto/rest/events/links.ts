@@ -1,17 +1,20 @@
-import { z } from 'zod';
+import { linkRecord } from '../lookup.ts';
+import { unlinked } from '../members.ts';
 import { eventType } from './event-type.ts';
+
+const persons = { chat: ['chat_id'], game: ['game_id'] };
 
 export const linkEvents = {
   'link.created': eventType({
     scope: 'members:read',
     summary: 'A chat account was linked with a game account',
-    data: z.looseObject({}),
-    persons: { chat: ['chat_id'], game: ['game_id'] },
+    data: linkRecord,
+    persons,
   }),
   'link.removed': eventType({
     scope: 'members:read',
     summary: 'A link was removed',
-    data: z.looseObject({}),
-    persons: { chat: ['chat_id'], game: ['game_id'] },
+    data: unlinked,
+    persons,
   }),
 };

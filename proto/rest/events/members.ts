@@ -1,23 +1,51 @@
 import { z } from 'zod';
+import { chatId, gameIdOut, uuidOut } from '../schemas.ts';
+import { nicknameChange, roleFailure, syncedRoles, syncJob } from '../sync.ts';
 import { eventType } from './event-type.ts';
+
+const rolesChanged = z
+  .object({
+    chat_id: chatId,
+    game_id: gameIdOut.nullable().meta({ description: 'Game account ID; null if the member is not linked any more' }),
+    ...syncedRoles,
+    reason: z.enum(['bindings', 'unlinked']).meta({
+      description: 'Why: `bindings`: the roles follow the bindings; `unlinked`: the member is not linked any more',
+      example: 'bindings',
+    }),
+  })
+  .meta({ id: 'RolesChanged', description: 'A synchronisation that changed roles of a member, or failed to' });
+
+const syncJobFinished = z
+  .object({
+    job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`, which also lists its errors' }),
+    game_group_id: z.int().min(1).meta({ description: 'Group ID on the game platform', example: 501 }),
+    ...syncJob,
+    state: z.enum(['done', 'failed']).meta({ description: '`failed`: see `cause`', example: 'done' }),
+    cause: roleFailure
+      .pick({ message: true })
+      .extend({ code: z.string().meta({ description: 'Reason code; `CANCELLED` if an operator cancelled the job' }) })
+      .nullable()
+      .meta({ description: 'Why the job failed; null if it did not', example: null }),
+  })
+  .meta({ id: 'SyncJobFinished', description: 'The end of a synchronisation of all members' });
 
 export const memberEvents = {
   'roles.changed': eventType({
     scope: 'members:read',
     summary: 'Chat roles of a member were added or removed',
-    data: z.looseObject({}),
+    data: rolesChanged,
     persons: { chat: ['chat_id'], game: ['game_id'] },
   }),
   'nickname.changed': eventType({
     scope: 'members:read',
     summary: 'The nickname of a member was changed',
-    data: z.looseObject({}),
-    persons: { chat: ['chat_id'], game: ['game_id'] },
+    data: nicknameChange,
+    persons: { chat: ['chat_id'] },
   }),
   'sync.job.finished': eventType({
     scope: 'members:read',
     summary: 'A sync of all members ended',
-    data: z.looseObject({}),
+    data: syncJobFinished,
     persons: {},
   }),
 };

@@ -1,16 +1,28 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
+import type { RecordedEvent } from '#kit/events/recorder.ts';
+import type { EventSource } from '#kit/events/source.ts';
+import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import type { Logger } from '#kit/telemetry/log.ts';
+import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/admissions.ts';
-import { type GuildCounts, lockGuilds, sweepGuilds } from '../store/guilds.ts';
-import { type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
+import { claimLapsing, type GuildCounts, lockGuilds, MAX_LAPSED, sweepGuilds } from '../store/guilds.ts';
+import { type ChangedServer, type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
+
+/** The maximum number of guilds that one sweep of lapsed servers locks. */
+const MAX_GUILDS = 100;
+
+/** A heartbeat of a game server that starts, returns or ends. */
+export type ChangingHeartbeat = Heartbeat & {
+  /** Who sent the heartbeat. */
+  source?: EventSource | undefined;
+};
 
 export interface AdmissionsOptions {
   database: Database;
   clock: Clock;
-  log: Logger;
+  events: ActivityEvents;
   telemetry: Pick<ActivityTelemetry, 'quotaExceeded'>;
   /** The maximum number of live game servers of a guild. */
   maxLiveServers: number;
@@ -27,13 +39,20 @@ type Outcome = 'new' | 'returned' | 'live' | 'ended' | 'unknown ended' | 'late' 
 
 const WRITTEN: readonly Outcome[] = ['new', 'returned', 'live', 'ended'];
 
+interface Decided {
+  heartbeat: ChangingHeartbeat;
+  outcome: Outcome;
+  /** True if the server counted as live before, even if its heartbeats had stopped. */
+  wasCounted: boolean;
+}
+
 /**
  * Decides which game servers become live and which end. Each decision holds the lock of the guild, so that no guild
- * exceeds its maximum of live servers, however many processes receive its heartbeats.
+ * exceeds its maximum of live servers, however many processes receive its heartbeats. A server is reported as online
+ * when it starts to count as live, and as offline when it no longer counts, in the transaction that changes this.
  */
 export class Admissions {
   readonly #options: AdmissionsOptions;
-  readonly #sweeping = new Set<string>();
 
   constructor(options: AdmissionsOptions) {
     this.#options = options;
@@ -43,18 +62,18 @@ export class Admissions {
    * Writes heartbeats of game servers that start, return or end, at most one of each server. Returns a result for each
    * heartbeat, in the same order.
    */
-  admit(heartbeats: readonly Heartbeat[]): Promise<AdmissionResult[]> {
+  admit(heartbeats: readonly ChangingHeartbeat[]): Promise<AdmissionResult[]> {
     return this.#options.database.transaction(async (transaction) => {
       const guildIds = [...new Set(heartbeats.map(({ guildId }) => guildId))];
-      const guilds = await this.#lock(transaction, guildIds);
+      const { guilds, lapsed } = await this.#lock(transaction, guildIds);
       const stored = new Map(
         (await store.findServers(transaction, heartbeats)).map((server) => [serverKey(server), server]),
       );
       const counter = new LiveServerCounter(guilds, this.#options.maxLiveServers);
-      const decided = heartbeats.map((heartbeat) => ({
-        heartbeat,
-        outcome: counter.decide(heartbeat, stored.get(serverKey(heartbeat))),
-      }));
+      const decided = heartbeats.map((heartbeat): Decided => {
+        const server = stored.get(serverKey(heartbeat));
+        return { heartbeat, outcome: counter.decide(heartbeat, server), wasCounted: server?.isCounted ?? false };
+      });
       const returned = decided.filter(({ outcome }) => outcome === 'returned').map(({ heartbeat }) => heartbeat);
       if (returned.length > 0) await store.reserveCommands(transaction, returned, this.#now());
       await store.addLiveServers(transaction, counter.changes());
@@ -66,6 +85,7 @@ export class Admissions {
       const guildIntervals = new Map(
         (await readIntervals(transaction, guildIds)).map((row) => [row.guildId, row.intervalSeconds]),
       );
+      await this.#options.events.record(transaction, this.#eventsOf(lapsed, decided, saved));
       return decided.map(({ heartbeat, outcome }) => ({
         isLate: outcome === 'late',
         intervalSeconds:
@@ -77,32 +97,55 @@ export class Admissions {
   }
 
   /**
-   * Starts to remove servers without recent heartbeats from the live-server counts of guilds, and does not wait for the
-   * result. Needed for guilds in which no server started or ended for a while.
+   * Returns the sweep that removes servers without recent heartbeats from the counts of live servers, also in guilds that
+   * send no heartbeats.
    */
-  sweepSoon(guildIds: readonly string[]): void {
-    const { database, log } = this.#options;
-    const due = guildIds.filter((guildId) => !this.#sweeping.has(guildId));
-    if (due.length === 0) return;
-    for (const guildId of due) this.#sweeping.add(guildId);
-    database
-      .transaction((transaction) => this.#lock(transaction, due))
-      // The next heartbeat of the guild starts another attempt.
-      .catch((error: unknown) => log.warn({ err: error }, 'failed to count live servers, will retry'))
-      .finally(() => {
-        for (const guildId of due) this.#sweeping.delete(guildId);
-      });
+  lapsedServersSweep(): EventSweep {
+    const { database, events } = this.#options;
+    return {
+      name: 'lapsed game servers',
+      sweep: () =>
+        database.transaction(async (transaction) => {
+          const now = this.#now();
+          const guildIds = await claimLapsing(transaction, now, MAX_GUILDS);
+          if (guildIds.length === 0) return false;
+          const { lapsed } = await sweepGuilds(transaction, guildIds, now);
+          await events.record(transaction, this.#eventsOf(lapsed, [], []));
+          return guildIds.length === MAX_GUILDS || lapsed.length === MAX_LAPSED;
+        }),
+    };
   }
 
   /** Locks guilds, and removes lapsed game servers from the guilds' counts of live servers. */
-  async #lock(transaction: Queryable, guildIds: readonly string[]): Promise<GuildCounts[]> {
+  async #lock(
+    transaction: Queryable,
+    guildIds: readonly string[],
+  ): Promise<{ guilds: GuildCounts[]; lapsed: ChangedServer[] }> {
     const now = this.#now();
     const guilds = await lockGuilds(transaction, guildIds);
     const due = guilds.filter(({ nextLapseAt }) => nextLapseAt !== null && nextLapseAt <= now);
-    if (due.length === 0) return guilds;
+    if (due.length === 0) return { guilds, lapsed: [] };
     const dueIds = due.map(({ guildId }) => guildId);
-    const swept = await sweepGuilds(transaction, dueIds, now);
-    return [...guilds.filter((guild) => !due.includes(guild)), ...swept];
+    const { guilds: swept, lapsed } = await sweepGuilds(transaction, dueIds, now);
+    return { guilds: [...guilds.filter((guild) => !due.includes(guild)), ...swept], lapsed };
+  }
+
+  /** Returns the events of servers that have lapsed, and of servers that were admitted or ended. */
+  #eventsOf(
+    lapsed: readonly ChangedServer[],
+    decided: readonly Decided[],
+    saved: readonly ChangedServer[],
+  ): RecordedEvent[] {
+    const { events } = this.#options;
+    const servers = new Map(saved.map((server) => [serverKey(server), server]));
+    const changed = decided.flatMap(({ heartbeat, outcome, wasCounted }) => {
+      const server = servers.get(serverKey(heartbeat));
+      if (!server) return [];
+      if (outcome === 'ended') return wasCounted ? [events.serverOffline(server, heartbeat.source)] : [];
+      const isAdmitted = outcome === 'new' || outcome === 'returned';
+      return isAdmitted && !wasCounted ? [events.serverOnline(server, heartbeat.source)] : [];
+    });
+    return [...lapsed.map((server) => events.serverOffline(server, undefined)), ...changed];
   }
 
   #quotaExceeded(guildId: string): ApiError {

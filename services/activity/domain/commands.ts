@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { currentEventSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Notifier } from '#kit/postgres/notifier.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
 import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
 import { serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
+import type { CommandReports } from './command-reports.ts';
 
 /**
  * The game servers that a command is sent to: one named server, every live server of a place, or every live server of
@@ -24,6 +26,7 @@ export interface CommandsOptions {
   clock: Clock;
   notifier: Notifier;
   telemetry: ActivityTelemetry;
+  reports: CommandReports;
 }
 
 /** A command to game servers, as an operator sends it. */
@@ -105,6 +108,7 @@ export class Commands {
       const liveAt = decision.decidedAt < now ? decision.decidedAt : now;
       const audience = { placeId: decision.placeId, excludedServerId: decision.sourceServerId, liveAt };
       const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
+      if (sent) await this.#reportEmpty(transaction, guildId, sent);
       return { servers: sent?.servers ?? 0, isNew: sent !== undefined };
     });
     if (isNew) this.#afterSend(guildId, command, servers, undefined);
@@ -116,18 +120,23 @@ export class Commands {
    * server acknowledged the command with another status before.
    */
   async acknowledge(write: IdempotentWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
-    const { idempotency, telemetry } = this.#options;
+    const { idempotency, telemetry, reports } = this.#options;
     let isNew = false;
     const outcome = await idempotency.inTransaction(
       write,
       async (transaction): Promise<HandlerResult<AcknowledgedView>> => {
-        isNew = (await store.ackCommands(transaction, [ack], this.#now())).length > 0;
+        const now = this.#now();
+        const acked = await store.ackCommands(transaction, [ack], now);
+        isNew = acked.length > 0;
         const found = await store.findAck(transaction, ack);
         if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
         const { status, ackedAt } = found;
         if (status !== ack.status) {
           throw new ApiError('CONFLICT', { message: `The command was acknowledged as ${status}` });
         }
+        const source = currentEventSource();
+        const finished = acked.filter(({ isFinished }) => isFinished).map((command) => ({ ...command, source }));
+        await reports.record(transaction, finished, now);
         return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
       },
     );
@@ -145,8 +154,19 @@ export class Commands {
     // shared command separately.
     const keyOf = (ack: Pick<store.Ack, 'guildId' | 'serverId' | 'commandId'>) => `${serverKey(ack)} ${ack.commandId}`;
     const first = new Map(acks.toReversed().map((ack) => [keyOf(ack), ack]));
-    const acked = await store.ackCommands(this.#options.database, [...first.values()], this.#now());
-    for (const command of acked) this.#options.telemetry.commandAcknowledged(first.get(keyOf(command)) as store.Ack);
+    const { database, telemetry, reports } = this.#options;
+    const acked = await database.transaction(async (transaction) => {
+      const now = this.#now();
+      const commands = await store.ackCommands(transaction, [...first.values()], now);
+      const finished = commands.filter(({ isFinished }) => isFinished);
+      await reports.record(
+        transaction,
+        finished.map((command) => ({ ...command, source: first.get(keyOf(command))?.source })),
+        now,
+      );
+      return commands;
+    });
+    for (const command of acked) telemetry.commandAcknowledged(first.get(keyOf(command)) as store.Ack);
   }
 
   /** Returns a page of a guild's commands, the newest first. */
@@ -169,13 +189,19 @@ export class Commands {
    * the guild has no such command. `actor` is the operator.
    */
   async cancel(guildId: string, commandId: string, actor: string): Promise<number> {
-    const { database, telemetry } = this.#options;
-    const cancelled = (await records.cancelCommand(database, guildId, commandId, this.#now())) ?? commandNotFound();
+    const { database, telemetry, reports } = this.#options;
+    const cancelled = await database.transaction(async (transaction) => {
+      const now = this.#now();
+      const servers = (await records.cancelCommand(transaction, guildId, commandId, now)) ?? commandNotFound();
+      const source = currentEventSource();
+      if (servers > 0) await reports.record(transaction, [{ guildId, commandId, source }], now);
+      return servers;
+    });
     if (cancelled > 0) telemetry.commandCancelled(guildId, commandId, cancelled, actor);
     return cancelled;
   }
 
-  async #insert(transaction: Queryable, request: CommandRequest, hash: Buffer): Promise<newCommands.SentCommand> {
+  async #insert(transaction: Transaction, request: CommandRequest, hash: Buffer): Promise<newCommands.SentCommand> {
     const { guildId, recipients, command, ttlSeconds, idempotencyKey: key } = request;
     const now = this.#now();
     const outgoing = {
@@ -193,14 +219,27 @@ export class Commands {
     const placeId = 'placeId' in recipients ? recipients.placeId : undefined;
     const audience = { placeId, excludedServerId: undefined, liveAt: now };
     const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
-    return sent ?? queueFull(`The guild has ${max} open commands for several servers, which is the maximum`);
+    if (!sent) return queueFull(`The guild has ${max} open commands for several servers, which is the maximum`);
+    await this.#reportEmpty(transaction, guildId, sent);
+    return sent;
+  }
+
+  /** Reports a command as finished if it is for no server: none has to acknowledge it. */
+  async #reportEmpty(
+    transaction: Transaction,
+    guildId: string,
+    { commandId, servers }: newCommands.SentCommand,
+  ): Promise<void> {
+    if (servers > 0) return;
+    const source = currentEventSource();
+    await this.#options.reports.record(transaction, [{ guildId, commandId, source }], this.#now());
   }
 
   /**
    * Runs `work` under the guild's lock: the commands of a guild are sent one after another, so that the cursor of a
    * server never skips a command.
    */
-  #withGuildLock<Result>(guildId: string, work: (transaction: Queryable) => Promise<Result>): Promise<Result> {
+  #withGuildLock<Result>(guildId: string, work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#options.database.transaction(async (transaction) => {
       await lockGuilds(transaction, [guildId]);
       return work(transaction);

@@ -1,10 +1,11 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { currentEventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Ack, LeasedCommand } from '../store/commands.ts';
 import { type Heartbeat, saveHeartbeats, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
-import type { AdmissionResult, Admissions } from './admissions.ts';
+import type { AdmissionResult, Admissions, ChangingHeartbeat } from './admissions.ts';
 import { BatchWriter } from './batch-writer.ts';
 import type { Commands } from './commands.ts';
 import type { Leases } from './leases.ts';
@@ -45,7 +46,7 @@ export interface HeartbeatsOptions {
 export class Heartbeats {
   readonly #options: HeartbeatsOptions;
   readonly #live: BatchWriter<HeartbeatWithAcks, HeartbeatResponse | undefined>;
-  readonly #changing: BatchWriter<Heartbeat, HeartbeatResponse | ApiError>;
+  readonly #changing: BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError>;
 
   constructor(options: HeartbeatsOptions) {
     this.#options = options;
@@ -55,7 +56,7 @@ export class Heartbeats {
       write: (heartbeats) => this.#writeLive(heartbeats),
       keyOf: ({ heartbeat }) => serverKey(heartbeat),
     });
-    this.#changing = new BatchWriter<Heartbeat, HeartbeatResponse | ApiError>({
+    this.#changing = new BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError>({
       ...limits,
       write: (heartbeats) => this.#writeChanging(heartbeats),
       keyOf: serverKey,
@@ -68,7 +69,12 @@ export class Heartbeats {
    */
   async receive(heartbeat: Omit<Heartbeat, 'receivedAt'>, acks: readonly Ack[]): Promise<HeartbeatResponse> {
     const received = { ...heartbeat, receivedAt: new Date(this.#options.clock.now()) };
-    const result = (await this.#live.add({ heartbeat: received, acks })) ?? (await this.#changing.add(received));
+    // A batch holds heartbeats of several senders.
+    const source = currentEventSource();
+    const sent = acks.map((ack) => ({ ...ack, source }));
+    const result =
+      (await this.#live.add({ heartbeat: received, acks: sent })) ??
+      (await this.#changing.add({ ...received, source }));
     if (result instanceof ApiError) throw result;
     return result;
   }
@@ -78,18 +84,16 @@ export class Heartbeats {
    * ends.
    */
   async #writeLive(batch: readonly HeartbeatWithAcks[]): Promise<(HeartbeatResponse | undefined)[]> {
-    const { database, commands, admissions } = this.#options;
+    const { database, commands } = this.#options;
     await commands.acknowledgeAll(batch.flatMap(({ acks }) => acks));
     const ongoing = batch.map(({ heartbeat }) => heartbeat).filter(({ isFinal }) => !isFinal);
     if (ongoing.length === 0) return batch.map(() => undefined);
     const saved = await saveHeartbeats(database, ongoing);
-    const sweepDue = saved.filter(({ isSweepDue }) => isSweepDue).map(({ guildId }) => guildId);
-    admissions.sweepSoon([...new Set(sweepDue)]);
     const responses = await this.#respond(saved);
     return batch.map(({ heartbeat }) => responses.get(serverKey(heartbeat)));
   }
 
-  async #writeChanging(heartbeats: readonly Heartbeat[]): Promise<(HeartbeatResponse | ApiError)[]> {
+  async #writeChanging(heartbeats: readonly ChangingHeartbeat[]): Promise<(HeartbeatResponse | ApiError)[]> {
     const results = await this.#options.admissions.admit(heartbeats);
     const outcomes = heartbeats.map((heartbeat, index) => ({ heartbeat, ...(results[index] as AdmissionResult) }));
     const live = outcomes.flatMap(({ heartbeat, intervalSeconds, isLate }) =>

@@ -1,5 +1,6 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { EventSweep } from '#kit/events/sweeper.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import {
   type Idempotency,
@@ -7,9 +8,10 @@ import {
   StoredResponse,
   type WriteOutcome,
 } from '#kit/postgres/idempotency.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import { uuid } from '#proto/rest/schemas.ts';
+import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
@@ -19,8 +21,8 @@ export const BEAT_SECONDS = 60;
 /** The maximum number of sessions that a guild may start in a day (UTC), because they are stored for 400 days. */
 export const MAX_SESSIONS_PER_DAY = 100_000;
 const DAY_MS = 24 * 3_600_000;
-/** A session without a beat for longer than this ended at the time of its last beat. */
-const SILENCE_MS = 3 * BEAT_SECONDS * 1000;
+/** The maximum number of sessions that one transaction checks for missed beats. */
+const MAX_CHECKED = 200;
 
 export interface SessionBeat {
   /** The session ID as the client sent it, which may be malformed. */
@@ -30,16 +32,17 @@ export interface SessionBeat {
 }
 
 export interface SessionsOptions {
-  database: Queryable;
+  database: Database;
   idempotency: Idempotency;
   clock: Clock;
   newSessionId: () => string;
   telemetry: ActivityTelemetry;
+  events: ActivityEvents;
 }
 
 /**
  * Starts, continues and ends working sessions of staff members. The times of a session are computed from its stored
- * beats, so that no process has to watch open sessions.
+ * beats. A session that has missed its beats is ended by the next request that concerns it, or within seconds by a sweep.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
@@ -56,13 +59,16 @@ export class Sessions {
     write: IdempotentWrite,
     user: Omit<store.NewSession, 'sessionId'>,
   ): Promise<WriteOutcome<{ session_id: string; started_at: number; resumed: boolean }>> {
-    const { idempotency, newSessionId, telemetry } = this.#options;
+    const { idempotency, newSessionId, telemetry, events } = this.#options;
     const session = { ...user, sessionId: newSessionId() };
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
-      await store.endLapsed(transaction, session, this.#silentSince());
-      const { sessionId, startedAt } = await store.openSession(transaction, session, this.#now());
+      const lapsed = await store.endLapsed(transaction, session, this.#silentSince());
+      const opened = await store.openSession(transaction, session, this.#now());
+      const { sessionId, startedAt } = opened;
       const resumed = sessionId !== session.sessionId;
       if (!resumed) await this.#addToDailyCount(transaction, session.guildId);
+      const started = resumed ? [] : [events.sessionStarted(opened)];
+      await events.record(transaction, [...lapsed.map((ended) => events.sessionEnded(ended)), ...started]);
       const response = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
       return resumed ? { ...response, status: 200, message: SESSION_RESUMED } : response;
     });
@@ -96,7 +102,7 @@ export class Sessions {
    * unknown.
    */
   async end(write: IdempotentWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
-    const { idempotency, telemetry } = this.#options;
+    const { idempotency, telemetry, events } = this.#options;
     const { guildId } = write;
     let isNew = false;
     const outcome = await idempotency.inTransaction(write, async (transaction): Promise<HandlerResult<EndedView>> => {
@@ -104,10 +110,31 @@ export class Sessions {
       const ended = await store.endSession(transaction, guildId, sessionId, reason, this.#silentSince(), now);
       if (!ended) throw new ApiError('NOT_FOUND', { message: 'No such session in this guild' });
       isNew = ended.isNew;
+      if (isNew) await events.record(transaction, [events.sessionEnded(ended)]);
       return ok(endedView(sessionId, ended));
     });
     if (isNew) telemetry.sessionEnded(guildId, sessionId);
     return outcome;
+  }
+
+  /** Returns the sweep that ends open sessions which have missed their beats. */
+  silentSessionsSweep(): EventSweep {
+    const { database, telemetry, events } = this.#options;
+    return {
+      name: 'silent staff sessions',
+      sweep: async () => {
+        const { ended, checked } = await database.transaction(async (transaction) => {
+          const found = await store.endSilent(transaction, this.#silentSince(), this.#now(), MAX_CHECKED);
+          await events.record(
+            transaction,
+            found.ended.map((session) => events.sessionEnded(session)),
+          );
+          return found;
+        });
+        for (const { guildId, sessionId } of ended) telemetry.sessionLapsed(guildId, sessionId);
+        return checked === MAX_CHECKED;
+      },
+    };
   }
 
   async #addToDailyCount(transaction: Queryable, guildId: string): Promise<void> {
@@ -122,7 +149,7 @@ export class Sessions {
   }
 
   #silentSince(): Date {
-    return new Date(this.#options.clock.now() - SILENCE_MS);
+    return new Date(this.#options.clock.now() - store.SILENCE_SECONDS * 1000);
   }
 }
 

@@ -9,6 +9,7 @@ import {
 } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
+import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/staff.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
@@ -24,6 +25,7 @@ export interface StaffOptions {
   clock: Clock;
   intervals: Intervals;
   telemetry: ActivityTelemetry;
+  events: ActivityEvents;
   /** The maximum number of staff actions that a guild may log in a day (UTC). */
   maxActionsPerDay: number;
 }
@@ -62,7 +64,7 @@ export class Staff {
     action: Omit<store.Action, 'occurredAt'>,
     occurredAt: Date | undefined,
   ): Promise<WriteOutcome<{ id: string }>> {
-    const { idempotency, clock, telemetry, maxActionsPerDay: max } = this.#options;
+    const { idempotency, clock, telemetry, events, maxActionsPerDay: max } = this.#options;
     const now = new Date(clock.now());
     const logged = { ...action, occurredAt: occurredAt ?? now };
     let isNew = false;
@@ -75,6 +77,7 @@ export class Staff {
           telemetry.quotaExceeded(write.guildId, 'staff_actions_per_day');
           throw quotaExceeded('staff_actions_per_day', max, message);
         }
+        if (isNew) await events.record(transaction, [events.staffAction(write.guildId, logged, now)]);
         const response = ok({ id: action.actionId });
         return isNew ? response : { ...response, status: 200, message: ACTION_REPEATED };
       },

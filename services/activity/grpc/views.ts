@@ -1,11 +1,11 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type {
   Command,
-  CommandOutcome,
   CommandServer,
   GameServer,
   StaffRole as StaffRoleMessage,
 } from '#proto/gen/guild/activity/v1/admin.ts';
+import { commandState, outcomeOf } from '../domain/command-outcome.ts';
 import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LiveServer } from '../store/servers.ts';
 import type { StaffRole } from '../store/staff-roles.ts';
@@ -24,7 +24,7 @@ export function commandMessage(command: CommandRecord, now: number): Command {
     createdAt: unixSeconds(command.createdAt),
     expiresAt: unixSeconds(command.expiresAt),
     attempt: command.attempt,
-    state: stateOf(command, outcome),
+    state: commandState(command, outcome),
     ackedAt: ackedAt ? unixSeconds(ackedAt) : undefined,
     result: result === null ? undefined : JSON.stringify(result),
     error: command.error ?? undefined,
@@ -64,48 +64,6 @@ export function gameServerMessage(server: LiveServer): GameServer {
     heartbeatAt: unixSeconds(heartbeatAt),
     liveUntil: unixSeconds(server.liveUntil),
   };
-}
-
-function outcomeOf(command: CommandRecord, now: number): CommandOutcome {
-  const counts = command.delivered === null ? namedServerCounts(command, now) : sharedCounts(command);
-  const { servers } = command;
-  // The difference must not be negative: a server whose heartbeat was in flight when the command was sent can receive
-  // the command without being counted in `servers`.
-  const missing = Math.max(0, servers - counts.delivered);
-  const isOver = command.expiresAt.getTime() <= now;
-  return {
-    servers,
-    delivered: counts.delivered,
-    succeeded: counts.succeeded,
-    failed: counts.failed,
-    rejected: counts.rejected,
-    expired: counts.unacknowledged + (isOver && command.cancelledAt === null ? missing : 0),
-    cancelled: command.cancelledAt === null ? 0 : missing,
-  };
-}
-
-function namedServerCounts({ attempt, status, expiresAt }: CommandRecord, now: number) {
-  return {
-    delivered: attempt > 0 || status !== null ? 1 : 0,
-    succeeded: status === 'success' ? 1 : 0,
-    failed: status === 'failed' ? 1 : 0,
-    rejected: status === 'rejected' ? 1 : 0,
-    unacknowledged: attempt > 0 && status === null && expiresAt.getTime() <= now ? 1 : 0,
-  };
-}
-
-const sharedCounts = ({ delivered, succeeded, failed, rejected, unacknowledged }: CommandRecord) => ({
-  delivered: delivered ?? 0,
-  succeeded: succeeded ?? 0,
-  failed: failed ?? 0,
-  rejected: rejected ?? 0,
-  unacknowledged: unacknowledged ?? 0,
-});
-
-function stateOf({ cancelledAt }: CommandRecord, outcome: CommandOutcome): string {
-  if (cancelledAt) return 'cancelled';
-  const { servers, succeeded, failed, rejected, expired } = outcome;
-  return succeeded + failed + rejected + expired >= servers ? 'finished' : 'open';
 }
 
 function serverState(

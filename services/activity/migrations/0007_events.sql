@@ -29,3 +29,30 @@ CREATE TABLE activity.event_counters (
   guild_id text COLLATE "C" PRIMARY KEY,
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
+
+ALTER TABLE activity.commands
+  -- How many servers have acknowledged a command for several servers. Counted from the upgrade on.
+  ADD COLUMN acked_servers integer NOT NULL DEFAULT 0,
+  -- When the event command.finished was recorded. Commands that exist now get the current time, without being rewritten:
+  -- those that were finished before produce no event.
+  ADD COLUMN reported_at timestamptz DEFAULT now();
+ALTER TABLE activity.commands ALTER COLUMN reported_at DROP DEFAULT;
+UPDATE activity.commands SET reported_at = NULL, acked_servers = (
+  SELECT count(*) FROM activity.deliveries
+  WHERE deliveries.guild_id = commands.guild_id AND deliveries.command_id = commands.command_id AND acked_at IS NOT NULL)
+WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > now();
+CREATE INDEX commands_unreported ON activity.commands (expires_at) WHERE reported_at IS NULL;
+
+-- When it is to be checked if the session has missed its beats. It changes at each check and not at each beat, so that
+-- beats stay within their page. NULL: written by the release before, and without a beat since.
+ALTER TABLE activity.sessions ADD COLUMN check_at timestamptz;
+CREATE INDEX sessions_check ON activity.sessions (check_at) WHERE ended_at IS NULL AND check_at IS NOT NULL;
+
+-- Guilds with servers that may have lapsed. There is no index on the servers, whose heartbeats stay within their page.
+CREATE INDEX guilds_lapsing ON activity.guilds (next_lapse_at) WHERE next_lapse_at IS NOT NULL;
+-- Servers that have lapsed before produce no event.
+SELECT FROM activity.guilds WHERE next_lapse_at <= now() ORDER BY guild_id FOR UPDATE;
+UPDATE activity.servers SET is_counted = false, players = NULL WHERE is_counted AND live_until <= now();
+UPDATE activity.guilds SET (live_servers, next_lapse_at) = (
+  SELECT count(*), min(live_until) FROM activity.servers WHERE servers.guild_id = guilds.guild_id AND is_counted)
+WHERE next_lapse_at <= now();

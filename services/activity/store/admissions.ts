@@ -1,10 +1,12 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import {
+  type ChangedServer,
   HEARTBEAT_COLUMNS,
   type Heartbeat,
   heartbeatRow,
   INTERVAL_SQL,
   MISSED_INTERVALS,
+  SERVER,
   sortByServer,
 } from './servers.ts';
 
@@ -94,12 +96,13 @@ export interface Admission {
 
 /**
  * Writes heartbeats, at most one of each server. The guilds must be locked, and their live-server counts changed
- * already. If a server ends, its players are deleted and its `live_until` is never moved to a later time.
+ * already. If a server ends, its players are deleted and its `live_until` is never moved to a later time. Returns the
+ * servers as they are stored now.
  */
 export function saveAdmissions(
   transaction: Queryable,
   admissions: readonly Admission[],
-): Promise<{ guildId: string; serverId: string; intervalSeconds: number }[]> {
+): Promise<(ChangedServer & { intervalSeconds: number })[]> {
   const rows = admissions.map(({ heartbeat, isNew }) => ({
     ...heartbeatRow(heartbeat),
     ...(heartbeat.isFinal && { players: undefined }),
@@ -128,7 +131,7 @@ export function saveAdmissions(
        is_counted = excluded.is_counted, cursor = coalesce(excluded.cursor, servers.cursor),
        admitted_place = coalesce(excluded.admitted_place, servers.admitted_place)
      WHERE excluded.heartbeat_at >= servers.heartbeat_at
-     RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds"`,
+     RETURNING guild_id AS "guildId", ${SERVER}, interval_seconds AS "intervalSeconds"`,
     [JSON.stringify(rows)],
   );
 }

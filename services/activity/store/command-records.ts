@@ -45,14 +45,15 @@ export interface CommandRecord {
   unacknowledged: number | null;
 }
 
-const RECORD = `command_id AS "commandId", place AS sequence, server_id AS "serverId", place_id AS "placeId",
+/** The columns of a CommandRecord; needs OUTCOME_JOIN. */
+export const RECORD = `command_id AS "commandId", place AS sequence, server_id AS "serverId", place_id AS "placeId",
   excluded_server_id AS "excludedServerId", servers, type, target_game_id AS "targetGameId",
   target_game_username AS "targetGameUsername", payload, issued_by AS "issuedBy", created_at AS "createdAt",
   expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
   error, acked_at AS "ackedAt", delivered, succeeded, failed, rejected, unacknowledged`;
 
 /** SQL that counts the deliveries and acknowledgements of each shared command at the time $2. */
-const OUTCOME_JOIN = `LEFT JOIN LATERAL (
+export const OUTCOME_JOIN = `LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS delivered,
       count(*) FILTER (WHERE status = 'success')::int AS succeeded,
       count(*) FILTER (WHERE status = 'failed')::int AS failed,
@@ -148,7 +149,7 @@ export function listCommandServers(
 /**
  * Cancels a command for every game server that did not receive it yet. Returns the number of these servers, or
  * undefined if the guild has no such command. A server that fetches the command concurrently may be counted and still
- * receive it.
+ * receive it. If the number is not 0, the caller must record that the command is finished.
  */
 export async function cancelCommand(
   on: Queryable,
@@ -161,8 +162,10 @@ export async function cancelCommand(
        SELECT count(*) AS servers FROM activity.deliveries
        WHERE guild_id = $1 AND command_id = $2 AND (attempt > 0 OR acked_at IS NOT NULL)
      ), cancelled AS (
-       UPDATE activity.commands SET cancelled_at = $3, expires_at = $3 FROM handed
+       UPDATE activity.commands SET cancelled_at = $3, expires_at = $3, reported_at = $3 FROM handed
        WHERE guild_id = $1 AND command_id = $2 AND acked_at IS NULL AND expires_at > $3
+         -- Not as IS NULL, for which the planner might choose the index of all commands that are not reported.
+         AND coalesce(reported_at, 'infinity') = 'infinity'
          AND attempt = 0 AND commands.servers > handed.servers
        RETURNING commands.servers - handed.servers AS servers
      ), reserved AS (

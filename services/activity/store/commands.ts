@@ -1,3 +1,4 @@
+import type { EventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 
@@ -44,6 +45,17 @@ export interface Ack {
   /** The result that the server reported for the command: any JSON, or undefined for no result. */
   result: unknown;
   error: string | undefined;
+  /** Who sent the acknowledgement, for the event of a command that is finished by it. */
+  source?: EventSource | undefined;
+}
+
+/** A command that a server has acknowledged. */
+export interface AckedCommand {
+  guildId: string;
+  serverId: string;
+  commandId: string;
+  /** True if the command is finished by these acknowledgements, which the caller must record as an event. */
+  isFinished: boolean;
 }
 
 /**
@@ -58,38 +70,52 @@ function storedResult(result: unknown): string | undefined {
 
 /**
  * Acknowledges commands in one statement. Returns the commands that were not acknowledged before; commands with an
- * earlier acknowledgement do not change. Each server that received a shared command can acknowledge it.
+ * earlier acknowledgement do not change. Each server that received a shared command can acknowledge it. The commands are
+ * locked before their deliveries, as by a cancellation.
  */
-export function ackCommands(
-  on: Queryable,
-  acks: readonly Ack[],
-  now: Date,
-): Promise<{ guildId: string; serverId: string; commandId: string }[]> {
-  const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: storedResult(result) }));
+export function ackCommands(on: Queryable, acks: readonly Ack[], now: Date): Promise<AckedCommand[]> {
+  const rows = acks.map(({ guildId, serverId, commandId, status, result, error }) => ({
+    guildId,
+    serverId,
+    commandId,
+    status,
+    result: storedResult(result),
+    error,
+  }));
   return on.query(
     `WITH given AS (
        SELECT * FROM json_to_recordset($1)
          AS given ("guildId" text, "serverId" text, "commandId" uuid, status text, result text, error text)
-     ), own AS (
-       SELECT given.* FROM given JOIN activity.commands
-         ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
-       ORDER BY "commandId" FOR UPDATE OF commands
+     ), locked AS MATERIALIZED (
+       SELECT given.*, server_id = '' AS is_shared, reported_at IS NULL AS was_open FROM given JOIN activity.commands
+         ON guild_id = "guildId" AND command_id = "commandId" AND server_id IN ("serverId", '')
+       ORDER BY "guildId", "commandId" FOR UPDATE OF commands
      ), shared AS (
-       SELECT given.* FROM given JOIN activity.deliveries
+       SELECT locked.* FROM locked JOIN activity.deliveries
          ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
-       ORDER BY "commandId", "serverId" FOR UPDATE OF deliveries
+       WHERE is_shared ORDER BY "commandId", "serverId" FOR UPDATE OF deliveries
      ), own_acked AS (
-       UPDATE activity.commands SET status = own.status, result = own.result::json, error = own.error, acked_at = $2
-       FROM own WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
-       RETURNING "guildId", "serverId", "commandId"
+       UPDATE activity.commands SET status = locked.status, result = locked.result::json, error = locked.error,
+         acked_at = $2, reported_at = coalesce(reported_at, $2)
+       FROM locked WHERE NOT is_shared AND guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
+       RETURNING "guildId", "serverId", "commandId", was_open AS "isFinished"
      ), shared_acked AS (
        UPDATE activity.deliveries SET status = shared.status, result = shared.result::json, error = shared.error,
          acked_at = $2
        FROM shared WHERE guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
          AND deliveries.status IS NULL
-       RETURNING "guildId", "serverId", "commandId"
+       RETURNING "guildId", "serverId", "commandId", was_open
+     ), acked AS (
+       SELECT "guildId", "commandId", was_open, count(*)::int AS acks FROM shared_acked GROUP BY 1, 2, 3
+     ), counted AS (
+       UPDATE activity.commands SET acked_servers = acked_servers + acks,
+         reported_at = CASE WHEN acked_servers + acks >= servers THEN coalesce(reported_at, $2) ELSE reported_at END
+       FROM acked WHERE guild_id = "guildId" AND command_id = "commandId"
+       RETURNING "guildId", "commandId", was_open AND reported_at IS NOT NULL AS "isFinished"
      )
-     SELECT * FROM own_acked UNION ALL SELECT * FROM shared_acked`,
+     SELECT * FROM own_acked
+     UNION ALL
+     SELECT "guildId", "serverId", "commandId", "isFinished" FROM shared_acked JOIN counted USING ("guildId", "commandId")`,
     [JSON.stringify(rows), now],
   );
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
+import { type ChangedServer, MIN_LIVE_MS, SERVER } from './servers.ts';
 
 /** The number of live game servers of a guild. */
 export interface GuildCounts {
@@ -27,31 +28,53 @@ export async function lockGuilds(transaction: Queryable, guildIds: readonly stri
 }
 
 /**
+ * Locks up to `limit` guilds in which servers may have stopped being live, the longest due first, and returns their IDs.
+ * Guilds that another transaction has locked are left to it or to the next call.
+ */
+export async function claimLapsing(transaction: Queryable, now: Date, limit: number): Promise<string[]> {
+  const guilds = await transaction.query<{ guildId: string }>(
+    `SELECT guild_id AS "guildId" FROM activity.guilds WHERE next_lapse_at IS NOT NULL AND next_lapse_at <= $1
+     ORDER BY next_lapse_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    [now, limit],
+  );
+  return guilds.map(({ guildId }) => guildId);
+}
+
+/** The maximum number of servers that one sweep removes from the counts; the others stay due. */
+export const MAX_LAPSED = 5_000;
+
+/**
  * Marks servers without recent heartbeats as not counted, deletes their players, and counts the remaining live servers
- * of the guilds. The guilds must be locked. A server whose row another transaction has locked stays counted.
+ * of the guilds. The guilds must be locked. A server whose row another transaction has locked stays counted, and so do
+ * servers above MAX_LAPSED. Returns the servers that the caller must report as offline, and the new counts.
  */
 export async function sweepGuilds(
   transaction: Queryable,
   guildIds: readonly string[],
   now: Date,
-): Promise<GuildCounts[]> {
-  await transaction.query(
-    `WITH lapsed AS (
+): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
+  const lapsed = await transaction.query<ChangedServer>(
+    `WITH lapsed AS MATERIALIZED (
        SELECT guild_id, server_id FROM activity.servers
-       WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 FOR UPDATE SKIP LOCKED
+       WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
      )
      UPDATE activity.servers SET is_counted = false, players = NULL FROM lapsed
-     WHERE servers.guild_id = lapsed.guild_id AND servers.server_id = lapsed.server_id`,
+     WHERE servers.guild_id = lapsed.guild_id AND servers.server_id = lapsed.server_id
+     RETURNING servers.guild_id AS "guildId", ${SERVER}`,
     [guildIds, now],
   );
-  return transaction.query(
-    `UPDATE activity.guilds SET live_servers = counted.servers, next_lapse_at = counted.lapse
+  // The next heartbeat of a server may shorten the time for which the server is live, but not below MIN_LIVE_MS.
+  const guilds = await transaction.query<GuildCounts>(
+    `UPDATE activity.guilds SET live_servers = counted.servers,
+       next_lapse_at = CASE WHEN counted.servers > 0
+         THEN least(counted.lapse, $2::timestamptz + interval '${MIN_LIVE_MS} milliseconds') END
      FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
        SELECT count(*)::int AS servers, min(live_until) AS lapse FROM activity.servers
        WHERE servers.guild_id = swept.guild_id AND is_counted
      ) AS counted
      WHERE guilds.guild_id = swept.guild_id
      RETURNING guilds.${COUNTS}`,
-    [guildIds],
+    [guildIds, now],
   );
+  return { lapsed, guilds };
 }

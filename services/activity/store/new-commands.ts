@@ -73,7 +73,7 @@ const parametersOf = ({ guildId, command, key, lifetime, now }: OutgoingCommand)
 
 const INSERT = `INSERT INTO activity.commands (guild_id, type, target_game_id, target_game_username, payload, issued_by,
   created_at, event_id, request_key, request_hash, expires_at, server_id, place_id, excluded_server_id, live_at,
-  servers)`;
+  servers, reported_at)`;
 
 const VALUES = '$1, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, $8::uuid, $9, $10::bytea';
 
@@ -127,7 +127,7 @@ export async function insertServerCommand(
          AS commands
      )
      ${INSERT}
-     SELECT ${VALUES}, ${expiresAt('interval_seconds')}, $13, NULL, NULL, NULL, 1
+     SELECT ${VALUES}, ${expiresAt('interval_seconds')}, $13, NULL, NULL, NULL, 1, NULL
      FROM waiting LEFT JOIN activity.servers ON guild_id = $1 AND server_id = $13
      WHERE commands < ${MAX_OPEN_COMMANDS}
      RETURNING ${SENT}`,
@@ -137,8 +137,9 @@ export async function insertServerCommand(
 }
 
 /**
- * Stores a command for several game servers as one row. Returns undefined if the guild already has `MAX_OPEN_COMMANDS`
- * such commands that are neither acknowledged nor expired. The caller must hold the lock of the guild.
+ * Stores a command for several game servers as one row. A command for no server is finished, and the caller must record
+ * that as an event. Returns undefined if the guild already has `MAX_OPEN_COMMANDS` commands for several servers that
+ * are neither acknowledged nor expired. The caller must hold the lock of the guild.
  */
 export async function insertSharedCommand(
   transaction: Queryable,
@@ -163,7 +164,8 @@ export async function insertSharedCommand(
        SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guild_id = $1
      ), added AS (
        ${INSERT}
-       SELECT ${VALUES}, ${expiresAt('seconds')}, '${SHARED}', $13, $14, $15::timestamptz, reached.servers
+       SELECT ${VALUES}, ${expiresAt('seconds')}, '${SHARED}', $13, $14, $15::timestamptz, reached.servers,
+         CASE WHEN reached.servers = 0 THEN $7::timestamptz END
        FROM opened, reached, guild WHERE opened.commands < ${MAX_OPEN_COMMANDS}
        RETURNING guild_id, command_id, servers, expires_at, place
      ), newest AS (

@@ -53,20 +53,13 @@ export const heartbeatRow = ({ players, ...heartbeat }: Heartbeat) => ({
   players: players && JSON.stringify(players),
 });
 
-/**
- * The delay after which a heartbeat requests a sweep of servers that are no longer live but still counted. A server
- * that starts or ends sweeps immediately.
- */
-const SWEEP_DELAY = `interval '5 seconds'`;
-
 const SAVE_HEARTBEATS = prepared(
   `WITH heartbeat AS (
      SELECT * FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS})
    ), known AS (
-     SELECT heartbeat.*, seconds, is_due FROM heartbeat
+     SELECT heartbeat.*, seconds FROM heartbeat
      CROSS JOIN LATERAL (
-       SELECT ${INTERVAL_SQL} AS seconds, next_lapse_at <= "receivedAt" - ${SWEEP_DELAY} AS is_due
-       FROM activity.guilds WHERE guild_id = "guildId" LIMIT 1
+       SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guild_id = "guildId" LIMIT 1
      ) AS guild
      CROSS JOIN LATERAL (
        SELECT FROM activity.servers WHERE guild_id = "guildId" AND server_id = "serverId"
@@ -78,8 +71,7 @@ const SAVE_HEARTBEATS = prepared(
      plugin_version = "pluginVersion", heartbeat_at = "receivedAt", interval_seconds = seconds,
      live_until = "receivedAt" + ${MISSED_INTERVALS} * seconds * interval '1 second'
    FROM known WHERE guild_id = "guildId" AND server_id = "serverId"
-   RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds",
-     coalesce(is_due, false) AS "isSweepDue"`,
+   RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds"`,
 );
 
 /** A heartbeat that was written. */
@@ -88,8 +80,6 @@ export interface SavedHeartbeat {
   serverId: string;
   /** The seconds until the server should send its next heartbeat. */
   intervalSeconds: number;
-  /** True if some servers of the guild stopped being live a while ago and are still counted. */
-  isSweepDue: boolean;
 }
 
 /**
@@ -117,7 +107,7 @@ export function readIntervals(
   return on.query(READ_INTERVALS, [guildIds]);
 }
 
-/** A live game server, as its last heartbeat described it. */
+/** A game server, as its last heartbeat described it. */
 export interface LiveServer {
   serverId: string;
   placeId: number;
@@ -131,6 +121,14 @@ export interface LiveServer {
   liveUntil: Date;
 }
 
+/** The columns of a LiveServer, for an SQL SELECT or RETURNING. */
+export const SERVER = `servers.server_id AS "serverId", place_id AS "placeId", universe_id AS "universeId",
+  player_count AS "playerCount", max_players AS "maxPlayers", fps, age_seconds AS "ageSeconds",
+  plugin_version AS "pluginVersion", heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"`;
+
+/** A game server that has come online or gone offline. */
+export type ChangedServer = LiveServer & { guildId: string };
+
 /**
  * Returns a page of the live servers of a guild, or of one place of the guild, ordered by ID, starting after the ID
  * `after`.
@@ -142,10 +140,7 @@ export function listServers(
   now: Date,
 ): Promise<LiveServer[]> {
   return on.query(
-    `SELECT server_id AS "serverId", place_id AS "placeId", universe_id AS "universeId",
-       player_count AS "playerCount", max_players AS "maxPlayers", fps, age_seconds AS "ageSeconds",
-       plugin_version AS "pluginVersion", heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
-     FROM activity.servers
+    `SELECT ${SERVER} FROM activity.servers
      WHERE guild_id = $1 AND is_counted AND server_id > $2 AND live_until > $3
        AND ($4::bigint IS NULL OR place_id = $4)
      ORDER BY server_id LIMIT $5`,

@@ -1,5 +1,8 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
+/** A session without a beat for longer than this ended at the time of its last beat: three intervals. */
+export const SILENCE_SECONDS = 180;
+
 export interface NewSession {
   guildId: string;
   sessionId: string;
@@ -9,23 +12,48 @@ export interface NewSession {
   serverId: string;
 }
 
-export interface EndedSession {
+/** A stored staff session. */
+export interface Session {
+  guildId: string;
+  sessionId: string;
+  gameId: number;
+  gameUsername: string | null;
+  placeId: number;
+  serverId: string;
   startedAt: Date;
-  endedAt: Date;
+  /** When the session ended; null while it is open. */
+  endedAt: Date | null;
   idleSeconds: number;
+  endReason: string | null;
+}
+
+export interface EndedSession extends Session {
+  endedAt: Date;
   /** True if this call ended the session; false if the session had ended before. */
   isNew: boolean;
 }
 
-/** Ends the open staff session of a user on a server as of its last beat, if the last beat was before `silentSince`. */
-export async function endLapsed(
+/** The columns of a Session, for an SQL SELECT or RETURNING. */
+export const SESSION = `sessions.guild_id AS "guildId", sessions.session_id AS "sessionId", game_id AS "gameId",
+  game_username AS "gameUsername", place_id AS "placeId", server_id AS "serverId", started_at AS "startedAt",
+  sessions.ended_at AS "endedAt", idle_seconds AS "idleSeconds", end_reason AS "endReason"`;
+
+/** SQL for the time at which a session without another beat has lapsed; the beat is the SQL expression `beat`. */
+export const lapseOf = (beat: string) => `${beat} + interval '${SILENCE_SECONDS} seconds 1 millisecond'`;
+
+/**
+ * Ends the open staff session of a user on a server as of its last beat, if the last beat was before `silentSince`.
+ * Returns the session, or nothing.
+ */
+export function endLapsed(
   on: Queryable,
   { guildId, gameId, serverId }: NewSession,
   silentSince: Date,
-): Promise<void> {
-  await on.query(
+): Promise<Session[]> {
+  return on.query(
     `UPDATE activity.sessions SET ended_at = beat_at, end_reason = 'missed beats'
-     WHERE guild_id = $1 AND game_id = $2 AND server_id = $3 AND ended_at IS NULL AND beat_at < $4`,
+     WHERE guild_id = $1 AND game_id = $2 AND server_id = $3 AND ended_at IS NULL AND beat_at < $4
+     RETURNING ${SESSION}`,
     [guildId, gameId, serverId, silentSince],
   );
 }
@@ -34,18 +62,15 @@ export async function endLapsed(
  * Inserts a staff session, or returns the open session of the user on the same server and stores `now` as its last
  * beat.
  */
-export async function openSession(
-  on: Queryable,
-  session: NewSession,
-  now: Date,
-): Promise<{ sessionId: string; startedAt: Date }> {
-  const [opened] = await on.query<{ sessionId: string; startedAt: Date }>(
+export async function openSession(on: Queryable, session: NewSession, now: Date): Promise<Session> {
+  const [opened] = await on.query<Session>(
     `INSERT INTO activity.sessions
-       (guild_id, session_id, game_id, game_username, place_id, server_id, started_at, beat_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+       (guild_id, session_id, game_id, game_username, place_id, server_id, started_at, beat_at, check_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $7, ${lapseOf('$7::timestamptz')})
      ON CONFLICT (guild_id, game_id, server_id) WHERE ended_at IS NULL
-       DO UPDATE SET beat_at = greatest(sessions.beat_at, excluded.beat_at)
-     RETURNING session_id AS "sessionId", started_at AS "startedAt"`,
+       DO UPDATE SET beat_at = greatest(sessions.beat_at, excluded.beat_at),
+         check_at = coalesce(sessions.check_at, excluded.check_at)
+     RETURNING ${SESSION}`,
     [session.guildId, session.sessionId, session.gameId, session.gameUsername, session.placeId, session.serverId, now],
   );
   if (!opened) throw new Error('a session was neither inserted nor found');
@@ -70,7 +95,8 @@ export async function beatSessions(
        WHERE server_id = $2 AND ended_at IS NULL AND beat_at >= $5
        ORDER BY given.session_id FOR UPDATE OF sessions
      )
-     UPDATE activity.sessions SET beat_at = greatest(beat_at, $6), idle_seconds = greatest(idle_seconds, idle)
+     UPDATE activity.sessions SET beat_at = greatest(beat_at, $6), idle_seconds = greatest(idle_seconds, idle),
+       check_at = coalesce(check_at, ${lapseOf('$6::timestamptz')})
      FROM beat WHERE guild_id = $1 AND sessions.session_id = beat.session_id
      RETURNING sessions.session_id AS "sessionId"`,
     [
@@ -106,9 +132,35 @@ export async function endSession(
          WHEN beat_at < $4 THEN 'missed beats' ELSE $3 END,
        ended_at = coalesce(found.ended_at, CASE WHEN beat_at < $4 THEN beat_at ELSE greatest(beat_at, $5) END)
      FROM found WHERE guild_id = $1 AND session_id = $2
-     RETURNING started_at AS "startedAt", sessions.ended_at AS "endedAt", idle_seconds AS "idleSeconds",
-       found.ended_at IS NULL AS "isNew"`,
+     RETURNING ${SESSION}, found.ended_at IS NULL AS "isNew"`,
     [guildId, sessionId, reason, silentSince, now],
   );
   return ended;
+}
+
+/**
+ * Checks up to `limit` open sessions that may have missed their beats, the longest due first. Ends those without a beat
+ * since `silentSince` as of their last beat, and lets the others be checked again when they would have lapsed. Returns
+ * the ended sessions, and the number of checked ones.
+ */
+export async function endSilent(
+  on: Queryable,
+  silentSince: Date,
+  now: Date,
+  limit: number,
+): Promise<{ ended: Session[]; checked: number }> {
+  const checked = await on.query<Session>(
+    `WITH due AS MATERIALIZED (
+       SELECT guild_id, session_id FROM activity.sessions
+       WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2
+       ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED
+     ), sessions AS (
+       UPDATE activity.sessions SET ended_at = CASE WHEN beat_at < $1 THEN beat_at END,
+         end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = ${lapseOf('beat_at')}
+       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM due) RETURNING *
+     )
+     SELECT ${SESSION} FROM sessions ORDER BY ended_at, guild_id, session_id`,
+    [silentSince, now, limit],
+  );
+  return { ended: checked.filter(({ endedAt }) => endedAt !== null), checked: checked.length };
 }

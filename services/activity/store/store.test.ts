@@ -13,6 +13,7 @@ import { FEW, fillTables, ROWS } from '../fixtures/full-tables.ts';
 import { retentionRules } from '../service.ts';
 import * as admission from './admissions.ts';
 import * as records from './command-records.ts';
+import * as reports from './command-reports.ts';
 import * as commands from './commands.ts';
 import { addToDay } from './daily-counts.ts';
 import * as guilds from './guilds.ts';
@@ -128,6 +129,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['countServers', (on) => servers.countServers(on, GUILD, 1, now), ['servers_counted']],
   ['lockGuilds', (on) => guilds.lockGuilds(on, [GUILD]), ['guilds_id']],
   ['sweepGuilds', (on) => guilds.sweepGuilds(on, [GUILD], now), ['servers_counted', 'servers_guild', 'guilds_id']],
+  ['claimLapsing', (on) => guilds.claimLapsing(on, now, 100), ['guilds_lapsing']],
   ['findServers', (on) => admission.findServers(on, heartbeats), ['servers_guild']],
   [
     'reserveCommands',
@@ -202,6 +204,13 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
   ['updateGame', (on) => staff.updateGame(on, GUILD, game, now), ['games_pkey']],
   ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
+  ['endSilent', (on) => sessions.endSilent(on, now, now, 200), ['sessions_check', 'sessions_id']],
+  ['claimExpiredCommands', (on) => reports.claimExpiredCommands(on, later, 50), ['commands_unreported', 'commands_id']],
+  [
+    'findCommands',
+    (on) => reports.findCommands(on, [{ guildId: GUILD, commandId: randomUUID() }], now),
+    ['commands_id', 'deliveries_id'],
+  ],
   ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
   ['saveStaffRole', (on) => staffRoles.saveStaffRole(on, GUILD, staffRole, now).catch(() => 0), []],
   ['deleteStaffRole', (on) => staffRoles.deleteStaffRole(on, GUILD, staffRole.chatRoleId), ['staff_roles_guild']],

@@ -1,8 +1,10 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import type { RecordedEvent } from '#kit/events/recorder.ts';
+import type { Database, Queryable, Transaction } from '#kit/postgres/pool.ts';
 import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { RandomBytes } from '#kit/security/base62.ts';
+import type { KeyEvents } from '../events.ts';
 import { appendEntries } from '../store/audit.ts';
 import * as store from '../store/keys.ts';
 import type { AuthTelemetry } from '../telemetry.ts';
@@ -51,11 +53,12 @@ export interface KeyAdminOptions {
   clock: Clock;
   random: RandomBytes;
   telemetry: AuthTelemetry;
+  events: KeyEvents;
 }
 
 /**
- * Creates and changes API keys. Each change holds the lock of the guild, and shares a transaction with its audit entry
- * and its notification, so that gateways are notified if and only if the change is committed. `note` is the operator's
+ * Creates and changes API keys. Each change holds the lock of the guild, and shares a transaction with its audit entry,
+ * its event and its notification, so that gateways are notified if and only if the change is committed. `note` is the operator's
  * note for the audit; empty if there is none.
  */
 export class KeyAdmin {
@@ -63,12 +66,14 @@ export class KeyAdmin {
   readonly #clock: Clock;
   readonly #random: RandomBytes;
   readonly #telemetry: AuthTelemetry;
+  readonly #events: KeyEvents;
 
-  constructor({ database, clock, random, telemetry }: KeyAdminOptions) {
+  constructor({ database, clock, random, telemetry, events }: KeyAdminOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#random = random;
     this.#telemetry = telemetry;
+    this.#events = events;
   }
 
   /** Creates an API key. Throws CONFLICT if the guild has ten active keys. */
@@ -82,7 +87,9 @@ export class KeyAdmin {
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
       const details = { ...describe(settings), legacy: settings.scopes === null, prefix: stored.prefix };
-      return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', note, details });
+      return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', note, details }, (created) => [
+        this.#events.created(created),
+      ]);
     });
     this.#telemetry.keysChanged('create', [key]);
     return { key, secret };
@@ -106,7 +113,8 @@ export class KeyAdmin {
       const becomesActive = !isActive(before, now) && isActive({ ...before, ...after }, now);
       if (becomesActive) await this.#requireFreeKey(transaction, ref.guildId, now);
       await store.updateSettings(transaction, ref, after, now);
-      return this.#finishOne(transaction, ref, now, { action: 'update', note, details: describe(changes) });
+      const action = { action: 'update', note, details: describe(changes) };
+      return this.#finishOne(transaction, ref, now, action, (changed) => [this.#events.changed(changed)]);
     });
     this.#telemetry.keysChanged('update', [key]);
     return key;
@@ -125,28 +133,33 @@ export class KeyAdmin {
       await store.deleteRetiredSecrets(transaction, ref, new Date(now.getTime() - RETIRED_SECRET_MS));
       await store.insertSecret(transaction, ref, stored);
       const details = { grace_seconds: graceSeconds, from: before.prefix, to: stored.prefix };
-      return this.#finishOne(transaction, ref, now, { action: 'rotate', note, details });
+      const action = { action: 'rotate', note, details };
+      return this.#finishOne(transaction, ref, now, action, (changed) => [this.#events.changed(changed)]);
     });
     this.#telemetry.keysChanged('rotate', [key]);
     return { key, secret };
   }
 
   /**
-   * Revokes an API key. If the key is already revoked, nothing changes, and `isNew` is false. `details` are written
-   * into the audit.
+   * Revokes an API key. If the key is already revoked, nothing changes, and `isNew` is false. `leak` describes where the
+   * key was found in public, for the audit; undefined if it did not leak.
    */
   async revoke(request: {
     key: KeyRef;
     note: string;
-    details?: Record<string, unknown>;
+    leak?: Record<string, unknown>;
   }): Promise<{ key: KeyRecord; isNew: boolean }> {
-    const { key: ref, note, details = {} } = request;
+    const { key: ref, note, leak } = request;
     let isNew = false;
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) return before;
       isNew = true;
       await store.revokeKeys(transaction, ref.guildId, ref.number, now);
-      return this.#finishOne(transaction, ref, now, { action: 'revoke', note, details });
+      const action = { action: 'revoke', note, details: leak ? { leaked: true, ...leak } : {} };
+      return this.#finishOne(transaction, ref, now, action, (revoked) => [
+        ...(leak ? [this.#events.leaked(revoked)] : []),
+        this.#events.revoked(revoked),
+      ]);
     });
     if (isNew) this.#telemetry.keysChanged('revoke', [key]);
     return { key, isNew };
@@ -158,7 +171,8 @@ export class KeyAdmin {
       await store.lockGuild(transaction, guildId);
       const now = this.#now();
       const numbers = await store.revokeKeys(transaction, guildId, null, now);
-      return this.#finish(transaction, guildId, numbers, now, { action: 'revoke', note, details: { all: true } });
+      const action = { action: 'revoke', note, details: { all: true } };
+      return this.#finish(transaction, guildId, numbers, now, action, (key) => [this.#events.revoked(key)]);
     });
     this.#telemetry.keysChanged('revoke', keys);
     return keys;
@@ -214,7 +228,7 @@ export class KeyAdmin {
    */
   #change(
     { guildId, number }: KeyRef,
-    work: (transaction: Queryable, before: KeyRecord, now: Date) => Promise<KeyRecord>,
+    work: (transaction: Transaction, before: KeyRecord, now: Date) => Promise<KeyRecord>,
   ): Promise<KeyRecord> {
     return this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
@@ -237,32 +251,36 @@ export class KeyAdmin {
   }
 
   async #finishOne(
-    transaction: Queryable,
+    transaction: Transaction,
     { guildId, number }: KeyRef,
     now: Date,
     action: OperatorAction,
+    eventsOf: (key: KeyRecord) => RecordedEvent[],
   ): Promise<KeyRecord> {
-    const [key] = await this.#finish(transaction, guildId, [number], now, action);
+    const [key] = await this.#finish(transaction, guildId, [number], now, action, eventsOf);
     if (!key) throw new Error('a key that was just changed does not exist');
     return key;
   }
 
   /**
-   * Completes a change of API keys: writes the audit entries, notifies gateways when the transaction commits, and
-   * returns the changed keys.
+   * Completes a change of API keys: writes the audit entries, notifies gateways when the transaction commits, records
+   * the events of each key, and returns the changed keys.
    */
   async #finish(
-    transaction: Queryable,
+    transaction: Transaction,
     guildId: string,
     numbers: number[],
     now: Date,
     action: OperatorAction,
+    eventsOf: (key: KeyRecord) => RecordedEvent[],
   ): Promise<KeyRecord[]> {
     if (numbers.length === 0) return [];
     await appendEntries(transaction, guildId, numbers, ownEntry(now, action));
     const changes = await store.selectChanges(transaction, guildId, numbers);
     await store.notifyChanges(transaction, changes.map(encodeChange));
-    return store.selectKeys(transaction, guildId, now, numbers);
+    const keys = await store.selectKeys(transaction, guildId, now, numbers);
+    await this.#events.record(transaction, keys.flatMap(eventsOf));
+    return keys;
   }
 }
 

@@ -37,8 +37,8 @@ export async function revokeLeaked(
       continue;
     }
     const key = { guildId, number: found.number };
-    const details = { leaked: true, ...(url && { url }), ...(source && { source }) };
-    const isRevoked = found.isRevoked || (!isDryRun && !(await keys.revoke({ key, note, details })).isNew);
+    const leak = { ...(url && { url }), ...(source && { source }) };
+    const isRevoked = found.isRevoked || (!isDryRun && !(await keys.revoke({ key, note, leak })).isNew);
     results.push({ result: isRevoked ? 'already_revoked' : 'revoked', keyId: formatKeyId(key) });
   }
   return results;

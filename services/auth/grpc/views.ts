@@ -26,6 +26,25 @@ export function keyView(key: KeyRecord): Key {
   };
 }
 
+/** Returns an API key without its secret, in the form of events. */
+export function keyEventView(key: KeyRecord) {
+  return {
+    id: formatKeyId(key),
+    prefix: key.prefix,
+    guild_id: key.guildId,
+    name: key.name,
+    scopes: key.scopes,
+    legacy: key.scopes === null,
+    ip_allowlist: key.ipAllowlist,
+    rate_limit: key.rateLimit,
+    created_at: unixSeconds(key.createdAt),
+    expires_at: optionalSeconds(key.expiresAt) ?? null,
+    revoked_at: optionalSeconds(key.revokedAt) ?? null,
+    rotated_until: optionalSeconds(key.rotatedUntil) ?? null,
+    last_used_at: optionalSeconds(key.lastUsedAt) ?? null,
+  };
+}
+
 export function auditView(guildId: string, row: AuditRow): AuditEntry {
   return {
     id: String(row.sequence),

@@ -111,13 +111,14 @@ export async function revokeKeys(
   return rows.map((row) => row.number);
 }
 
-const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
+/** The columns of a KeyRecord of API key `k`; needs WITH_SECRETS. */
+export const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
   k.rate_limit AS "rateLimit", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
 /** SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. */
-const WITH_SECRETS = `CROSS JOIN LATERAL (
+export const WITH_SECRETS = `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
   FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;

@@ -2,9 +2,10 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
+import type { BindingEvents } from '../events.ts';
 import * as store from '../store/bindings.ts';
 import type { BindingsTelemetry } from '../telemetry.ts';
 import { type Binding, MAX_BINDINGS, type NewBinding } from './binding.ts';
@@ -33,6 +34,7 @@ export interface BindingsOptions<View> {
   chat: ChatPlatform;
   clock: Clock;
   telemetry: BindingsTelemetry;
+  events: BindingEvents;
   /** Returns the response for a role binding. It is stored for a client that repeats the write. */
   view: (binding: Binding, names: BindingNames) => View;
   /** The maximum time in milliseconds that a list of role bindings waits for names of roles and groups. */
@@ -86,13 +88,14 @@ export class Bindings<View = unknown> {
    * the errors of checkTargets.
    */
   async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<View>> {
-    const { idempotency, game, chat, view } = this.#options;
+    const { idempotency, game, chat, view, events } = this.#options;
     let added: Binding | undefined;
     const outcome = await idempotency.afterPreparing(
       write,
       () => checkTargets(game, chat, write.guildId, wanted),
       async (transaction, names) => {
         added = await this.#insert(transaction, write.guildId, wanted);
+        await events.added(transaction, write.guildId, added, names);
         return ok(view(added, names));
       },
     );
@@ -109,14 +112,9 @@ export class Bindings<View = unknown> {
     let updated: Binding | undefined;
     const outcome = await this.#options.idempotency.afterPreparing(
       write,
-      async () => {
-        // The names are loaded before the transaction, because an update never changes the chat role and the group of a
-        // role binding.
-        const binding = await this.get(guildId, id);
-        return (await this.#namesOf(guildId, [binding]))(binding);
-      },
+      () => this.#loadNames(guildId, id),
       async (transaction, names) => {
-        updated = await this.#update(transaction, guildId, id, change);
+        updated = await this.#update(transaction, guildId, id, change, names);
         return ok(this.#options.view(updated, names));
       },
     );
@@ -126,13 +124,19 @@ export class Bindings<View = unknown> {
 
   /** Removes a role binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async remove(write: IdempotentWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
-    const { idempotency, telemetry } = this.#options;
+    const { idempotency, telemetry, events } = this.#options;
+    const { guildId } = write;
     let removed: Binding | undefined;
-    const outcome = await idempotency.inTransaction(write, async (transaction) => {
-      removed = (await store.deleteBinding(transaction, write.guildId, id)) ?? notFound();
-      return ok({ removed: true as const, id });
-    });
-    if (removed) telemetry.changed('removed', write.guildId, removed);
+    const outcome = await idempotency.afterPreparing(
+      write,
+      () => this.#loadNames(guildId, id),
+      async (transaction, names) => {
+        removed = (await store.deleteBinding(transaction, guildId, id)) ?? notFound();
+        await events.removed(transaction, guildId, removed, names);
+        return ok({ removed: true as const, id });
+      },
+    );
+    if (removed) telemetry.changed('removed', guildId, removed);
     return outcome;
   }
 
@@ -148,7 +152,13 @@ export class Bindings<View = unknown> {
     return binding;
   }
 
-  async #update(transaction: Queryable, guildId: string, id: number, change: BindingChange): Promise<Binding> {
+  async #update(
+    transaction: Transaction,
+    guildId: string,
+    id: number,
+    change: BindingChange,
+    names: BindingNames,
+  ): Promise<Binding> {
     const binding = (await store.lockBinding(transaction, guildId, id)) ?? notFound();
     const changed = {
       ...binding,
@@ -159,7 +169,18 @@ export class Bindings<View = unknown> {
     const faults = faultsOf(binding, change, changed);
     if (faults.length > 0) throw invalidRequest(faults);
     if (!(await store.updateBinding(transaction, guildId, changed, this.#now()))) throw identical();
+    const isChanged = (['minRank', 'maxRank', 'priority'] as const).some((field) => changed[field] !== binding[field]);
+    if (isChanged) await this.#options.events.updated(transaction, guildId, changed, names);
     return changed;
+  }
+
+  /**
+   * Returns the names of the chat role and the group of a role binding. They are loaded before the transaction of a
+   * change, because a binding never changes its role and its group. Throws NOT_FOUND if the guild has no such binding.
+   */
+  async #loadNames(guildId: string, id: number): Promise<BindingNames> {
+    const binding = await this.get(guildId, id);
+    return (await this.#namesOf(guildId, [binding]))(binding);
   }
 
   /** Loads the names of the chat roles and groups in role bindings; names that are not known are null. */

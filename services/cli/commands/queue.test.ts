@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { activityService } from '#services/activity/service.ts';
+import { bindingsService } from '#services/bindings/service.ts';
+import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
@@ -15,22 +18,28 @@ const NOWHERE = '127.0.0.1:1';
 let database: TestDatabase;
 let moderation: RunningService;
 let members: RunningService;
+let activity: RunningService;
+let lookup: RunningService;
+let bindings: RunningService;
 
 let auth: TestAuth;
 beforeAll(async () => {
   database = await createTestDatabase();
   auth = await startAuthForOperators(database.url);
   const environment = testEnvironment(database.url);
-  [moderation, members] = await Promise.all([
+  const platform = { CHAT_BOT_TOKEN: 'token', LOOKUP_GRPC_ADDRESS: NOWHERE };
+  [moderation, members, activity, lookup, bindings] = await Promise.all([
     startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
-    startService(membersService, {
+    startService(membersService, { ...environment, ...platform, BINDINGS_GRPC_ADDRESS: NOWHERE }),
+    startService(activityService, {
       ...environment,
       LOOKUP_GRPC_ADDRESS: NOWHERE,
-      BINDINGS_GRPC_ADDRESS: NOWHERE,
-      CHAT_BOT_TOKEN: 'token',
+      MEMBERS_GRPC_ADDRESS: NOWHERE,
     }),
+    startService(lookupService, environment),
+    startService(bindingsService, { ...environment, ...platform }),
   ]);
-  // Three dead letters of moderation and one intent that waits.
+  // Three dead letters of moderation, one intent that waits, and one event that cannot be relayed.
   await databaseRows(
     database.url,
     `INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, created_at)
@@ -48,10 +57,16 @@ beforeAll(async () => {
      VALUES ($1, 'aaaaaaaa-0000-4000-8000-000000000001', 'unlink', '920000000000000001', now() + interval '1 hour', NULL)`,
     [GUILD],
   );
+  await databaseRows(
+    database.url,
+    `INSERT INTO lookup.events (guild_id, number, type, source, persons, data, run_at)
+     VALUES ($1, 1, 'link.created', '{}', '{}', '{}', now() + interval '1 hour')`,
+    [GUILD],
+  );
 });
 afterAll(async () => {
   await auth.stop();
-  await Promise.all([moderation.stop(), members.stop()]);
+  await Promise.all([moderation, members, activity, lookup, bindings].map((service) => service.stop()));
   await database.drop();
 });
 
@@ -62,6 +77,9 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
       GUILDCTL_AUTH: auth.address,
       GUILDCTL_MODERATION: moderation.addresses.grpc,
       GUILDCTL_MEMBERS: members.addresses.grpc,
+      GUILDCTL_LOOKUP: lookup.addresses.grpc,
+      GUILDCTL_BINDINGS: bindings.addresses.grpc,
+      GUILDCTL_ACTIVITY: activity.addresses.grpc,
       ADMIN_SECRETS: ADMIN_SECRET,
     },
     user: 'ada',
@@ -102,6 +120,7 @@ test('queue list shows the items of every service, page by page or all', async (
       expect.objectContaining({ guild_id: GUILD, id: '2' }),
       expect.objectContaining({ guild_id: OTHER_GUILD, id: '1' }),
       expect.objectContaining({ service: 'members', queue: 'link-changes', state: 'queued', last_error: null }),
+      expect.objectContaining({ service: 'lookup', queue: 'events', id: '1', state: 'queued' }),
     ],
     next_cursor: null,
   });
@@ -145,7 +164,7 @@ test('queue retry and queue skip change items only with --yes where it is requir
 });
 
 test.each([
-  [['queue', 'list', '--service', 'lookup'], '--service must be'],
+  [['queue', 'list', '--service', 'gateway'], '--service must be'],
   [['queue', 'list', '--queue', 'decisions'], '--queue needs --service'],
   [['queue', 'list', '--cursor', 'x'], '--cursor must be'],
   [['queue', 'list', '--state', 'done'], 'must be queued or dead'],

@@ -5,14 +5,15 @@ import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } fro
 import { time } from '../text.ts';
 
 /** The services with queues, in the order in which `guildctl queue` lists their items. */
-const SERVICES = ['moderation', 'members'];
+const SERVICES = ['moderation', 'members', 'activity', 'auth', 'lookup', 'bindings'];
 
 const SERVICE = { service: { type: 'string' } } as const;
-const SERVICE_NOTE = `--service NAME    ${SERVICES.join(' or ')}`;
+const SERVICE_NOTE = `--service NAME    ${SERVICES.join(', ')}`;
 const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
 const ITEM_NOTES = [
   SERVICE_NOTE,
-  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), link-changes, role-tasks, sync-jobs',
+  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), events (to the log of events),',
+  '                  link-changes, role-tasks, sync-jobs',
   '--id ID           an item of the guild, as listed',
 ];
 
@@ -21,7 +22,7 @@ const list: Command = {
   summary: 'background work that waits, is in flight, or has failed permanently (dead letters)',
   usage: `[--service NAME] [--queue NAME] [--guild ID] [--state dead|queued] ${PAGE_USAGE}`,
   notes: [
-    `${SERVICE_NOTE}; both when left out`,
+    `${SERVICE_NOTE}; all when left out`,
     '--queue NAME      only this queue',
     '--state STATE     dead: only dead letters; queued: only items that wait or are in flight',
     ...PAGE_NOTES,
@@ -150,7 +151,8 @@ function requiredQueue(input: Input): { service: string; queue: string } {
 
 function serviceOf(input: Input): string | undefined {
   const service = input.text('service');
-  if (service !== undefined && !SERVICES.includes(service)) input.fault(`--service must be ${SERVICES.join(' or ')}`);
+  if (service !== undefined && !SERVICES.includes(service))
+    input.fault(`--service must be one of ${SERVICES.join(', ')}`);
   return service;
 }
 

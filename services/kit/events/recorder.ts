@@ -2,6 +2,7 @@ import type { EventType, NewEvent } from '#proto/rest/events/index.ts';
 import type { Transaction } from '../postgres/pool.ts';
 import { personsIn } from './persons.ts';
 import { currentEventSource, type EventSource } from './source.ts';
+import { storableJson } from './storable-json.ts';
 import { truncated } from './truncate.ts';
 
 /** An event of a guild that a service records. The source is that of the current work if left out. */
@@ -47,7 +48,7 @@ export class EventRecorder {
       persons: personsIn(event),
       data: truncated(event.data),
     }));
-    await transaction.query(this.#statement, [JSON.stringify(rows)]);
+    await transaction.query(this.#statement, [storableJson(rows)]);
     transaction.afterCommit(this.#wake);
   }
 }

@@ -1,16 +1,20 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
+import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule } from '../personal-data/erasure-rules.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { QueueDefinition, QueueTable } from '../queue/definition.ts';
+import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
 
 /** The name of the queue of recorded events in metrics, logs and guildctl. */
 export const EVENTS_QUEUE = 'events';
 
-/** The maximum number of events of one call; with 20 KB each they stay below the size limit of a gRPC message. */
-const MAX_BATCH = 40;
-/** The maximum number of guilds whose events a process relays at the same time. */
-const CONCURRENCY = 8;
+/**
+ * The maximum number of events, and of guilds, of one call; with 20 KB each they stay below the size limit of a gRPC
+ * message.
+ */
+const MAX_BATCH = 100;
+/** The maximum number of calls of a process at the same time; fewer than it has database connections. */
+const CONCURRENCY = 3;
 const LEASE_MS = 10_000;
 const HANDLE_MS = 5_000;
 
@@ -23,6 +27,7 @@ export interface EventRelayOptions {
 }
 
 interface RecordedRow {
+  guildId: string;
   number: number;
   id: string;
   type: string;
@@ -34,29 +39,52 @@ interface RecordedRow {
 
 /**
  * The queue that relays a service's recorded events to the events service, in order per guild. Its worker leases the
- * oldest event of a guild, which keeps other processes from relaying the guild's events, and relays the events after it
- * in the same call. An event never becomes a dead letter, because later events must not overtake it.
+ * oldest events of many guilds, which keeps other processes from relaying events of these guilds, and relays the events
+ * after them in the same call. An event never becomes a dead letter, because later events must not overtake it.
  */
 export function eventRelay({ schema, database, append }: EventRelayOptions): QueueDefinition {
-  const select = `SELECT number, event_id AS id, type, source, persons, data::text AS data,
-      (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
-    FROM ${schema}.events WHERE guild_id = $1 AND number >= $2::bigint AND finished_at IS NULL AND state = 'queued'
-    ORDER BY number LIMIT ${MAX_BATCH}`;
-  const deletion = `DELETE FROM ${schema}.events WHERE guild_id = $1 AND number = ANY ($2::bigint[])`;
+  const select = `SELECT event.* FROM unnest($1::text[], $2::bigint[]) AS head (guild_id, number), LATERAL (
+      SELECT guild_id AS "guildId", number, event_id AS id, type, source, persons, data::text AS data,
+        (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
+      FROM ${schema}.events
+      WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
+      ORDER BY number LIMIT $3) AS event`;
+  // LATERAL finds each row by the primary key, whatever the statistics of a table that is often empty suggest.
+  const deletion = `DELETE FROM ${schema}.events WHERE ctid = ANY(ARRAY(
+      SELECT event.ctid FROM unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number), LATERAL (
+        SELECT ctid FROM ${schema}.events WHERE guild_id = relayed.guild_id AND number = relayed.number LIMIT 1
+      ) AS event))`;
+  const relay = async (events: readonly RecordedRow[]) => {
+    await append({ service: schema, events: [...events] });
+    await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
+  };
   return {
     name: EVENTS_QUEUE,
     table: eventsTable(schema),
     ordered: true,
     concurrency: CONCURRENCY,
+    maxBatch: MAX_BATCH,
     leaseMs: LEASE_MS,
     handleMs: HANDLE_MS,
     handlerFinishes: true,
-    retry: { isPermanent: () => false, limits: { maxAttempts: null, maxOutageSeconds: null } },
-    async handle({ guildId, id }) {
-      const events = await database.query<RecordedRow>(select, [guildId, id]);
+    retry: { isPermanent: () => false, limits: NO_LIMITS },
+    async handle(item, others) {
+      const heads = [item, ...others];
+      const perGuild = Math.floor(MAX_BATCH / heads.length);
+      const events = await database.query<RecordedRow>(select, [
+        heads.map(({ guildId }) => guildId),
+        heads.map(({ id }) => id),
+        perGuild,
+      ]);
       if (events.length === 0) return;
-      await append({ guildId, service: schema, events });
-      await database.query(deletion, [guildId, events.map(({ number }) => number)]);
+      for (let count = events.length; ; count = Math.floor(count / 2)) {
+        try {
+          return await relay(events.slice(0, count));
+        } catch (error) {
+          // The queue shows the error at the event that is rejected: the events of the guild before it are relayed.
+          if (others.length > 0 || count === 1 || isServerError(asApiError(error))) throw error;
+        }
+      }
     },
   };
 }

@@ -22,11 +22,14 @@ export function withEventSource<Result>(source: EventSource, work: () => Result)
   return sources.run(source, work);
 }
 
-/** Returns the event source of the current work: who sent the current request, or else undefined. */
+/**
+ * Returns the event source of the current work: who sent the current request, or else undefined. A source that was set
+ * with `withEventSource` has precedence over the operator of the call, because an operator's call may wake a worker,
+ * whose work has sources of its own.
+ */
 export function currentEventSource(): EventSource | undefined {
-  const context = requestContext.getStore();
-  if (context?.operator !== undefined) return { kind: 'operator', id: context.operator };
-  return sources.getStore();
+  const operator = requestContext.getStore()?.operator;
+  return sources.getStore() ?? (operator === undefined ? undefined : { kind: 'operator', id: operator });
 }
 
 /** Formats an event source for EVENT_SOURCE_HEADER. */

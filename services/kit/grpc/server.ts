@@ -241,7 +241,9 @@ export class GrpcServer implements Part {
     const elapsed = this.#seconds.startTimer({ method: path });
     const code = await requestContext.run(context, async () => {
       try {
-        const source = readEventSource(call.metadata.get(EVENT_SOURCE_HEADER)[0]?.toString());
+        // An operator's call has the operator as its source, whatever its headers say.
+        const headers = this.#guards.has(path) ? [] : call.metadata.get(EVENT_SOURCE_HEADER);
+        const source = readEventSource(headers[0]?.toString());
         await withPurpose(readPurpose(purpose?.toString()), () => (source ? withEventSource(source, work) : work()));
         return 'OK';
       } catch (thrown) {

@@ -14,7 +14,9 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { hashJson, readBody } from './body.ts';
 import { isCursorShaped, NO_CURSOR } from './cursor.ts';
 import { type HandlerResult, sendBody, sendError, successBody } from './envelope.ts';
+import { EVENT_STREAM_HEADERS, StreamResponse } from './event-stream.ts';
 import { guildFaults } from './guild.ts';
+import { writeResponseHead } from './response-headers.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
@@ -32,6 +34,8 @@ export interface HandlerRequest<Spec extends RouteSpec> {
   ignoredFields: readonly string[];
   /** Identifies a repeated write by its Idempotency-Key; used on routes that write. */
   write: IdempotentWrite;
+  /** The event after which a stream of events continues; used on routes with such a stream. */
+  lastEventId: number | undefined;
   /** The signal that is aborted if the client disconnects before the response is sent. */
   signal: AbortSignal;
 }
@@ -40,7 +44,7 @@ export interface HandlerRequest<Spec extends RouteSpec> {
 export type HttpHandlers<Table extends Record<string, Route>> = {
   [Name in keyof Table]: (
     request: HandlerRequest<Table[Name]>,
-  ) => Promise<WriteOutcome<z.input<NonNullable<Table[Name]['data']>>>>;
+  ) => Promise<WriteOutcome<z.input<NonNullable<Table[Name]['data']>>> | StreamResponse>;
 };
 
 export interface HttpAppOptions {
@@ -52,7 +56,7 @@ export interface HttpAppOptions {
   log: Logger;
 }
 
-type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | StoredResponse>;
+type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | StoredResponse | StreamResponse>;
 
 /** Creates an Express application that serves the REST routes of a service. */
 export function createHttpApp<Table extends Record<string, Route>>(
@@ -128,12 +132,20 @@ function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppO
   };
 }
 
-function sendResult(response: Response, route: Route, result: HandlerResult | StoredResponse): void {
+function sendResult(response: Response, route: Route, result: Awaited<ReturnType<Handler>>): void {
+  if (result instanceof StreamResponse) return beginStream(response, result);
   if (result instanceof StoredResponse) {
     return sendBody(response, result.status, result.body, ['idempotency-replayed', 'true']);
   }
   const status = result.status ?? route.status;
   sendBody(response, status, successBody(status, result.message ?? route.message, result.data));
+}
+
+function beginStream(response: Response, { begin }: StreamResponse): void {
+  writeResponseHead(response, 200, EVENT_STREAM_HEADERS);
+  if (response.req.method === 'HEAD') return void response.end();
+  response.flushHeaders();
+  begin(response);
 }
 
 /**
@@ -163,13 +175,14 @@ async function readRequest(
   };
   faults.push(...cursorFaults(route.query, query.value['cursor']));
   const key = route.writes ? idempotencyKey(request, principal, faults) : undefined;
+  const lastEventId = route.eventStream ? readLastEventId(request, faults) : undefined;
   if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
   const { guildId } = principal;
   const { method, path } = request;
   const bodyHash = key === undefined ? NO_HASH : hashJson(given);
   const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
   const ignoredFields = unknownFields(route.body, given ?? {});
-  return { principal, guildId, ...parts, ignoredFields, write, signal: disconnectSignal(response) };
+  return { principal, guildId, ...parts, ignoredFields, write, lastEventId, signal: disconnectSignal(response) };
 }
 
 const MAX_IGNORED_FIELDS = 20;
@@ -232,6 +245,15 @@ function idempotencyKey(request: Request, { guildId }: Principal, faults: Fault[
     faults.push({ path: 'header.Idempotency-Key', message: 'must not contain an API key' });
   }
   return key;
+}
+
+/** Returns the number in Last-Event-ID, which clients send when they connect again; undefined if it is missing. */
+function readLastEventId(request: Request, faults: Fault[]): number | undefined {
+  const text = request.get('last-event-id') ?? '';
+  if (text === '') return undefined;
+  if (/^[0-9]{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  faults.push({ path: 'header.Last-Event-ID', message: 'must be the id of an event' });
+  return undefined;
 }
 
 /** Returns only the first validation error of each path. */

@@ -17,7 +17,8 @@ const missingAccount = { path: ['chatId'], error: 'or gameId is required' };
 const hasAccount = ({ chatId, gameId }: { chatId?: string | undefined; gameId?: number | undefined }) =>
   chatId !== undefined || gameId !== undefined;
 
-const eraseRequest = z
+/** The request to erase a user: a guild or every guild, and at least one account. */
+export const eraseRequest = z
   .object({ guildId: guildOrEvery, dryRun: z.boolean(), ...accounts })
   .refine(hasAccount, missingAccount);
 const guildsRequest = z

@@ -168,7 +168,8 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
 
 /**
  * Erases one batch of rows and returns how many rows were found and how many were erased. A row that another
- * transaction changed while the statement waited for its lock is not erased; the next batch finds it again.
+ * transaction changed while the statement waited for its lock is not erased; the next batch finds it again. In a
+ * partitioned table rows of different partitions may have the same ctid.
  */
 async function eraseBatch(
   database: Queryable,
@@ -180,8 +181,10 @@ async function eraseBatch(
   }
   const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
   const [counted] = await database.query<{ found: number; erased: number }>(
-    `WITH found AS MATERIALIZED (SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
-       erased AS (${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found)) RETURNING 1)
+    `WITH found AS MATERIALIZED (SELECT tableoid, ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
+       erased AS (
+         ${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found))
+           AND (tableoid, ctid) IN (SELECT tableoid, ctid FROM found) RETURNING 1)
      SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM erased)::int AS erased`,
     values,
   );

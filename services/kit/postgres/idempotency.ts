@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
 import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts';
 import type { KeyRing } from '../security/keyring.ts';
-import type { Database, Queryable } from './pool.ts';
+import type { Database, Queryable, Transaction } from './pool.ts';
 
 /** The seconds for which a claim on a write with effects outside of this database is held (API contract, section 7). */
 const CLAIM_SECONDS = 60;
@@ -97,7 +97,7 @@ export class Idempotency {
   /** Runs a write and stores its response in one transaction. A repeated write gets the stored response. */
   async inTransaction<Data>(
     write: IdempotentWrite,
-    work: (transaction: Queryable) => Promise<HandlerResult<Data>>,
+    work: (transaction: Transaction) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const { key } = write;
     if (key === undefined) return this.#database.transaction(work);
@@ -121,7 +121,7 @@ export class Idempotency {
   async afterPreparing<Prepared, Data>(
     write: IdempotentWrite,
     prepare: () => Promise<Prepared>,
-    work: (transaction: Queryable, prepared: Prepared) => Promise<HandlerResult<Data>>,
+    work: (transaction: Transaction, prepared: Prepared) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const claim =
       write.key === undefined

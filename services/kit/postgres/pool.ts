@@ -4,9 +4,11 @@ import { Breakers } from '../resilience/breaker.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { isRejectedStatement, isRetryable } from './database-errors.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { isRead, type Statement } from './statements.ts';
 
+export { isUniqueViolation } from './database-errors.ts';
 export { longRunning, type Prepared, prepared } from './statements.ts';
 
 /**
@@ -155,12 +157,6 @@ async function withReadTimeout<Rows>(rows: Promise<Rows>): Promise<Rows> {
   }
 }
 
-/** True if a write violated a unique constraint: the named one, or any if no name is passed. */
-export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  if (!(error instanceof DatabaseError) || error.code !== '23505') return false;
-  return constraint === undefined || error.constraint === constraint;
-}
-
 /** Runs `work` on a connection of the pool and releases the connection afterwards. */
 type Use = <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
 
@@ -255,41 +251,6 @@ async function transaction<Result>(
   }
 }
 
-/**
- * True if PostgreSQL rejected the statement or one of its values. Any other error means that the database is
- * unavailable.
- */
-function isRejectedStatement(error: unknown): boolean {
-  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error) && !isStatementLost(error);
-  return error instanceof TypeError || error instanceof RangeError;
-}
-
-/**
- * True if an error of PostgreSQL means an outage: connection exceptions, insufficient resources, operator intervention
- * (including statement timeouts), system errors, a read-only server or an ended session.
- */
-function isOutage({ code = '', severity }: DatabaseError): boolean {
-  return severity === 'FATAL' || code === READ_ONLY || ['08', '53', '57', '58'].includes(code.slice(0, 2));
-}
-
-/** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
-function isRetryable(error: unknown): boolean {
-  return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
-}
-
-/** True if a prepared statement is missing or its columns have changed: a new connection has to prepare it again. */
-function isStatementLost({ code, routine }: DatabaseError): boolean {
-  // The error is identified by the routine of PostgreSQL that reported it, because the message depends on the server's
-  // language.
-  const hasChanged = code === NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
-  return code === UNKNOWN_STATEMENT || code === DUPLICATE_STATEMENT || hasChanged;
-}
-
-const UNKNOWN_STATEMENT = '26000';
-const DUPLICATE_STATEMENT = '42P05';
-const NOT_SUPPORTED = '0A000';
-const READ_ONLY = '25006';
-const LOCK_NOT_AVAILABLE = '55P03';
 const INT8 = 20;
 const INT8_ARRAY = 1016;
 

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { type Database, isUniqueViolation, type Queryable } from '../postgres/pool.ts';
+import { type Database, isUniqueViolation, type Transaction } from '../postgres/pool.ts';
 import { type Columns, columnsOf } from './columns.ts';
 import type { AdministeredQueue, ItemKey } from './definition.ts';
 
@@ -107,7 +107,7 @@ export class QueueAdminStore {
   }
 
   /** Discards an item. Returns false if there is no such item or the item is in flight. */
-  async skip(transaction: Queryable, { guildId, id }: ItemKey): Promise<boolean> {
+  async skip(transaction: Transaction, { guildId, id }: ItemKey): Promise<boolean> {
     const { table, state, finishedAt, unleased } = this.#columns;
     const skipped = await transaction.query(
       `UPDATE ${table}

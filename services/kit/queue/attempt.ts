@@ -4,6 +4,7 @@ import { isRejectedCall } from '../grpc/errors.ts';
 import type { Database } from '../postgres/pool.ts';
 import { backoffMs } from '../resilience/backoff.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
+import { inParallel } from '../resilience/parallel.ts';
 import { whileRenewing } from '../resilience/renewing.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { ITEM_BACKOFF, outageBackoffMs } from './backoff.ts';
@@ -26,6 +27,8 @@ import type { Failure, QueueStore } from './store.ts';
 const EVIDENCE_MS = 60_000;
 const MAX_ERROR_LENGTH = 300;
 const RENEWALS_PER_LEASE = 3;
+/** The number of statements at the same time that record the failure of a batch. */
+const MAX_WRITES = 2;
 
 /**
  * The result of one attempt. `over`: the item needs nothing more now. `retry`: the item is tried again later.
@@ -91,11 +94,45 @@ export class Attempts {
     return this.#handle(item, () => lost.abort());
   }
 
+  /**
+   * Handles items of several guilds that this process has leased since `startedAt` (of performance.now()), in one call of
+   * the handler.
+   */
+  async batch(taken: readonly TakenItem[], startedAt: number): Promise<AttemptResult> {
+    const { definition, metrics } = this.#options;
+    const { leaseMs, handleMs = leaseMs / 2 } = definition;
+    const items = taken.map((item) => ({ ...item, signal: this.#stopping.signal }));
+    const [first, ...others] = items;
+    if (!first) return 'over';
+    if (performance.now() - startedAt > leaseMs - handleMs) {
+      return worst(await inParallel(items, MAX_WRITES, (item) => this.#putBack(item)));
+    }
+    try {
+      await within(handleMs, definition.handle(first, others));
+    } catch (error) {
+      if (others.length > 0 && !this.#retry.isOutage(asApiError(error))) return this.#separately(items, startedAt);
+      return worst(await inParallel(items, MAX_WRITES, (item) => this.#fail(item, error)));
+    }
+    this.#succeededAt = performance.now();
+    for (const item of items) {
+      metrics.attempted('done');
+      this.#settle(item, { outcome: 'done' });
+    }
+    return 'over';
+  }
+
+  /** Handles the items of a failed batch one by one, so that an item that cannot succeed holds up no other guild. */
+  async #separately(items: readonly TakenItem[], startedAt: number): Promise<AttemptResult> {
+    const results: AttemptResult[] = [];
+    for (const item of items) results.push(await this.batch([item], startedAt));
+    return worst(results);
+  }
+
   async #handle(item: ClaimedItem, lose: () => void): Promise<AttemptResult> {
     const { definition, metrics } = this.#options;
     const { handleMs } = definition;
     try {
-      await (handleMs === undefined ? this.#renewing(item, lose) : within(handleMs, definition.handle(item)));
+      await (handleMs === undefined ? this.#renewing(item, lose) : within(handleMs, definition.handle(item, [])));
     } catch (error) {
       return error instanceof Interrupted ? this.#release(item) : this.#fail(item, error);
     }
@@ -117,7 +154,7 @@ export class Attempts {
       // A failed renewal is ignored, because the next renewal may succeed before the lease ends.
       if (!(await store.renew(item, definition.leaseMs))) lose();
     };
-    return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item));
+    return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item, []));
   }
 
   #finish(store: QueueStore, item: ClaimedItem): Promise<boolean> {
@@ -193,6 +230,11 @@ export class Attempts {
     });
     return 'retry';
   }
+}
+
+/** Returns the result of a batch: that of the item that fared worst. */
+function worst(results: readonly (AttemptResult | undefined)[]): AttemptResult {
+  return results.find((result) => result === 'unavailable') ?? results.find((result) => result === 'retry') ?? 'over';
 }
 
 /**

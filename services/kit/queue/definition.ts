@@ -1,5 +1,5 @@
 import type { ApiError } from '../errors.ts';
-import type { Queryable } from '../postgres/pool.ts';
+import type { Transaction } from '../postgres/pool.ts';
 
 /**
  * A table whose rows are the items of a queue. Besides `guild_id` and its ID column it has `state` ('queued', 'done',
@@ -137,10 +137,18 @@ export interface QueueDefinition<Data extends object = object> {
    * 0.5 s to a minute, and the service's limits apply.
    */
   retry?: Partial<RetryPolicy>;
-  /** Does the work of an item; may be called more than once for the same item. */
-  handle(item: ClaimedItem<Data>): Promise<unknown>;
+  /**
+   * If set, `handle` also gets the oldest due items of other guilds, up to this number of items together. Only for
+   * ordered queues with `handlerFinishes`, and tables without `holder`.
+   */
+  maxBatch?: number;
+  /**
+   * Does the work of an item, and with `maxBatch` of the `others`; may be called more than once for the same item. An
+   * error fails all of them.
+   */
+  handle(item: ClaimedItem<Data>, others: readonly ClaimedItem<Data>[]): Promise<unknown>;
   /** Called in the transaction that records that an attempt ended as done, retried or dead. */
-  recorded?(transaction: Queryable, item: ClaimedItem<Data>, end: AttemptEnd): Promise<void>;
+  recorded?(transaction: Transaction, item: ClaimedItem<Data>, end: AttemptEnd): Promise<void>;
   /** Called after each attempt; replaces the queue's own log lines. Must not throw. */
   settled?(item: ClaimedItem<Data>, end: AttemptEnd): void;
   /** Called every few seconds with the item counts and ages of the queue in all guilds. */
@@ -149,14 +157,14 @@ export interface QueueDefinition<Data extends object = object> {
    * Called in the transaction in which an operator queues an item again, before the item's row is locked. A queue that
    * needs other locks takes them here.
    */
-  retrying?(transaction: Queryable, item: ItemKey): Promise<void>;
+  retrying?(transaction: Transaction, item: ItemKey): Promise<void>;
   /**
    * Called in the transaction in which an operator queues an item again, after the item's row was changed; throws if
    * the item cannot be queued again.
    */
-  retried?(transaction: Queryable, item: ItemKey): Promise<void>;
+  retried?(transaction: Transaction, item: ItemKey): Promise<void>;
   /** Called in the transaction in which an operator discards an item. */
-  skipped?(transaction: Queryable, item: ItemKey): Promise<void>;
+  skipped?(transaction: Transaction, item: ItemKey): Promise<void>;
 }
 
 /** The part of a queue's definition that operators' calls (list, retry, skip) need. */
@@ -174,6 +182,9 @@ export interface QueueLimits {
    */
   maxOutageSeconds: number | null;
 }
+
+/** For queues whose items are retried until they succeed. */
+export const NO_LIMITS: QueueLimits = { maxAttempts: null, maxOutageSeconds: null };
 
 export interface QueueStats {
   /** `queued` and `dead` count the items that wait or are in flight, and the dead letters, each up to 10,000. */

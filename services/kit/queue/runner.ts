@@ -1,8 +1,9 @@
+import { performance } from 'node:perf_hooks';
 import type { Database } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AttemptResult, Attempts } from './attempt.ts';
-import type { ItemKey, QueueDefinition, QueueLimits } from './definition.ts';
+import type { ItemKey, QueueDefinition, QueueLimits, TakenItem } from './definition.ts';
 import { InFlight } from './in-flight.ts';
 import { QueueMetrics } from './metrics.ts';
 import { itemKey, QueueStore } from './store.ts';
@@ -120,6 +121,8 @@ export class QueueRunner {
 
   /** Searches the guilds after the last one reached for due items, and starts the items found. Ends at a pause. */
   async #walk(): Promise<void> {
+    const { maxBatch } = this.definition;
+    if (maxBatch !== undefined) return this.#startBatches(maxBatch);
     for (let found = GUILDS_PAGE; found === GUILDS_PAGE; ) {
       const guilds = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
       if (!guilds) return;
@@ -140,6 +143,26 @@ export class QueueRunner {
       this.#reached = guildId;
     }
     return heads;
+  }
+
+  /** Leases the due items of the guilds after the last one reached, and starts handling many of them in each call. */
+  async #startBatches(maxBatch: number): Promise<void> {
+    do {
+      await this.#inFlight.untilFree();
+      if (!this.#mayStart) return;
+      const startedAt = performance.now();
+      const { items, reached } = await this.#store.takeHeads(this.#reached, maxBatch, this.definition.leaseMs);
+      this.#reached = reached ?? '';
+      const [first] = items;
+      if (first) void this.#start(first.guildId, itemKey(first), () => this.#handleBatch(items, startedAt));
+    } while (this.#reached !== '');
+  }
+
+  async #handleBatch(items: readonly TakenItem[], startedAt: number): Promise<void> {
+    const result = await this.#attempts.batch(items, startedAt);
+    this.#pauseAfter(result);
+    // The guilds may have further items.
+    if (result === 'over') this.#isMoreDue = true;
   }
 
   /**

@@ -27,6 +27,11 @@ export interface QueueStatements {
    * for the lease.
    */
   takeHead: Prepared;
+  /**
+   * Reads the oldest open items of up to $3 guilds after the guild $1, and leases up to $4 of those that are due, for $2
+   * milliseconds. `isLast` is true if no guild with open items follows.
+   */
+  takeHeads: Prepared;
   takeItem: Prepared;
   /** `renew`, `finish`, `delete`, `release` and `fail` change the item $2 of the guild $1 while its lease is $3. */
   renew: Prepared;
@@ -44,7 +49,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
   const held = `guild_id = $1 AND ${id} = $2::${idType} AND ${lease} = $3::${leaseType} AND ${open}`;
 
   const nextHead = (after: string) =>
-    `SELECT guild_id, ${runAt} AS run_at, leased_until FROM ${table} WHERE ${open} AND guild_id > ${after}
+    `SELECT guild_id, ${id} AS id, ${runAt} AS run_at, leased_until FROM ${table} WHERE ${open} AND guild_id > ${after}
      ORDER BY guild_id, ${id} LIMIT 1`;
   const nextGuild = (after: string) =>
     `SELECT guild_id FROM ${table} WHERE ${open} AND guild_id > ${after} ORDER BY guild_id LIMIT 1`;
@@ -72,15 +77,17 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
       taken.${lease}::text AS lease${data === undefined ? '' : `, ${data}`}
     FROM taken ${join}`);
 
+  const walkHeads = `heads AS (
+      (${nextHead('$1')})
+      UNION ALL
+      SELECT next.* FROM heads, LATERAL (${nextHead('heads.guild_id')}) next
+    )`;
+
   const count = (condition: string) =>
     `(SELECT count(*) FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
 
   return {
-    heads: `WITH RECURSIVE heads AS (
-        (${nextHead('$1')})
-        UNION ALL
-        SELECT next.* FROM heads, LATERAL (${nextHead('heads.guild_id')}) next
-      )
+    heads: `WITH RECURSIVE ${walkHeads}
       SELECT guild_id AS "guildId", run_at <= clock_timestamp() AND ${IS_FREE} AS "isDue" FROM heads LIMIT $2`,
     due: `WITH RECURSIVE guilds AS (
         (${nextGuild('$1')})
@@ -93,6 +100,29 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
         ORDER BY ${runAt} LIMIT $3) AS ids
       FROM page`,
     takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
+    // An item that another transaction takes or deletes at the same moment is skipped: its guild is being handled. LATERAL
+    // with a limit reads one item at a time, whatever the statistics of a table that is often empty suggest.
+    takeHeads: prepared(`WITH RECURSIVE ${walkHeads}, page AS MATERIALIZED (
+        SELECT guild_id, id FROM heads LIMIT $3
+      ), due AS MATERIALIZED (
+        SELECT item.* FROM page, LATERAL (
+          SELECT guild_id, ${id} AS id FROM ${table}
+          WHERE guild_id = page.guild_id AND ${id} = page.id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE}
+          LIMIT 1 FOR UPDATE SKIP LOCKED) AS item
+        LIMIT $4
+      ), taken AS (
+        UPDATE ${table} item
+        SET ${attempts} = ${attempts} + 1, ${runAt} = ${leaseEnd}, leased_until = ${leaseEnd}
+        FROM due WHERE item.guild_id = due.guild_id AND item.${id} = due.id
+        RETURNING item.guild_id, item.${id}, item.${attempts}, item.${lease}
+      )
+      SELECT taken.guild_id AS "guildId", taken.${id}::text AS id, taken.${attempts} AS attempts,
+        taken.${lease}::text AS lease, reached, "isLast"
+      FROM (
+        SELECT CASE WHEN (SELECT count(*) FROM due) = $4 THEN (SELECT max(guild_id) FROM due)
+          ELSE max(page.guild_id) END AS reached,
+          count(*) < $3 AND (SELECT count(*) FROM due) < $4 AS "isLast" FROM page
+      ) AS walk LEFT JOIN taken ON true`),
     takeItem: take(`SELECT $4::${idType} AS id`),
     // A lease renewal writes no indexed column, so it is a HOT update without new index entries.
     renew: prepared(

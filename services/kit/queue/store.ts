@@ -25,6 +25,16 @@ export interface Failure extends QueueLimits {
   delayMs: number;
 }
 
+interface HeadRow extends Omit<TakenItem, 'data' | 'guildId'> {
+  /** Null in the only row if no item was leased. */
+  guildId: string | null;
+  reached: string | null;
+  isLast: boolean;
+}
+
+/** The number of guilds that are looked at for each item to lease, because some items are leased or wait for a retry. */
+const HEADS_PER_ITEM = 2;
+
 type TakenRow = Record<string, unknown> & Omit<TakenItem, 'data'>;
 
 /** Reads and changes the rows of a queue for a worker. All times are by the database's clock. */
@@ -78,6 +88,28 @@ export class QueueStore {
       if (oneLeasedPerGuild !== undefined && isUniqueViolation(error, oneLeasedPerGuild)) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * Leases the oldest items of up to `limit` guilds after a guild that are due. `reached` is the last guild that was
+   * looked at; undefined if there are no guilds with open items after it.
+   */
+  async takeHeads(
+    afterGuildId: string,
+    limit: number,
+    leaseMs: number,
+  ): Promise<{ items: TakenItem[]; reached: string | undefined }> {
+    const rows = await this.#database.query<HeadRow>(this.#statements.takeHeads, [
+      afterGuildId,
+      leaseMs,
+      HEADS_PER_ITEM * limit,
+      limit,
+    ]);
+    const [walk] = rows;
+    const items = rows.flatMap(({ guildId, id, attempts, lease }) =>
+      guildId === null ? [] : [{ guildId, id, attempts, lease, data: {} }],
+    );
+    return { items, reached: walk && !walk.isLast ? (walk.reached ?? undefined) : undefined };
   }
 
   /** Extends the item's lease. Returns false if the lease was lost. */

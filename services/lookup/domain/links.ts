@@ -1,6 +1,7 @@
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import { readChangeTime } from '#kit/postgres/change-time.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
+import type { LookupEvents } from '../events.ts';
 import type { Account, ChangedLink, Link, LinkChange, Position } from '../store/links.ts';
 import * as store from '../store/links.ts';
 import type { LookupTelemetry } from '../telemetry.ts';
@@ -37,21 +38,24 @@ export interface LinkListRequest {
 }
 
 export interface LinksOptions {
-  database: Queryable;
+  database: Database;
   telemetry: LookupTelemetry;
+  events: LookupEvents;
   /** Milliseconds subtracted from the server time of lists; see `readChangeTime` for the default. */
   marginMs?: number;
 }
 
 /** Reads and changes the links between chat and game accounts in guilds. Only the members service requests changes. */
 export class Links {
-  readonly #database: Queryable;
+  readonly #database: Database;
   readonly #telemetry: LookupTelemetry;
+  readonly #events: LookupEvents;
   readonly #marginMs: number | undefined;
 
-  constructor({ database, telemetry, marginMs }: LinksOptions) {
+  constructor({ database, telemetry, events, marginMs }: LinksOptions) {
     this.#database = database;
     this.#telemetry = telemetry;
+    this.#events = events;
     this.#marginMs = marginMs;
   }
 
@@ -116,7 +120,11 @@ export class Links {
    * the same operation has the outcome of the first one.
    */
   async create(guildId: string, operationId: string, link: Omit<Link, 'version'>): Promise<Link> {
-    const created = await store.insertLink(this.#database, guildId, operationId, link);
+    const created = await this.#runOnce(async (transaction) => {
+      const inserted = await store.insertLink(transaction, guildId, operationId, link);
+      if (inserted) await this.#events.linked(transaction, guildId, inserted);
+      return inserted;
+    });
     if (created) {
       this.#telemetry.linked(guildId, created);
       return created;
@@ -143,7 +151,11 @@ export class Links {
    * the outcome of the first one.
    */
   async delete(guildId: string, operationId: string, account: Account): Promise<Link> {
-    const deleted = await store.deleteLink(this.#database, guildId, operationId, account);
+    const deleted = await this.#runOnce(async (transaction) => {
+      const removed = await store.deleteLink(transaction, guildId, operationId, account);
+      if (removed) await this.#events.unlinked(transaction, guildId, removed);
+      return removed;
+    });
     if (deleted) {
       this.#telemetry.unlinked(guildId, deleted);
       return deleted;
@@ -152,6 +164,18 @@ export class Links {
     if (earlier) return earlier;
     this.#telemetry.rejected(guildId, operationId, 'not linked');
     throw new ApiError('NOT_FOUND', { message: 'The user is not linked in this guild' });
+  }
+
+  /** Runs a write in a transaction. Returns undefined if its operation was executed before. */
+  async #runOnce<Result extends Link>(
+    write: (transaction: Transaction) => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
+    try {
+      return await this.#database.transaction(write);
+    } catch (error) {
+      if (store.isRepeatedOperation(error)) return undefined;
+      throw error;
+    }
   }
 }
 

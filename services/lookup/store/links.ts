@@ -8,6 +8,11 @@ export interface Link {
   version: number;
 }
 
+/** A link that was removed just now. */
+export interface RemovedLink extends Link {
+  removedAt: Date;
+}
+
 export interface LinkChange {
   action: 'linked' | 'unlinked';
   chatId: string;
@@ -131,15 +136,15 @@ const INSERT_HISTORY = `INSERT INTO lookup.link_history
 
 /**
  * Links a chat and a game account. Returns undefined if either account is linked or the operation was executed before.
+ * Throws an error for which `isRepeatedOperation` is true if only the history of links shows that it was executed.
  */
-export function insertLink(
+export async function insertLink(
   on: Queryable,
   guildId: string,
   operationId: string,
   { chatId, gameId, gameUsername }: Omit<Link, 'version'>,
 ): Promise<Link | undefined> {
-  return runOperation(
-    on,
+  const [link] = await on.query<Link>(
     `WITH ${OPERATION}, linked AS (
        INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
        SELECT guild_id, $3, $4::bigint, $5, nextval('lookup.link_history_id_seq'), now, now FROM decided
@@ -152,20 +157,21 @@ export function insertLink(
      SELECT ${LINK} FROM linked`,
     [guildId, operationId, chatId, gameId, gameUsername],
   );
+  return link;
 }
 
 /**
  * Removes the link of an account. Returns undefined if the account is not linked or the operation was executed before.
+ * Throws an error for which `isRepeatedOperation` is true if only the history of links shows that it was executed.
  */
-export function deleteLink(
+export async function deleteLink(
   on: Queryable,
   guildId: string,
   operationId: string,
   account: Account,
-): Promise<Link | undefined> {
+): Promise<RemovedLink | undefined> {
   const [side, id] = 'chatId' in account ? ['chat_id', account.chatId] : ['game_id', account.gameId];
-  return runOperation(
-    on,
+  const [link] = await on.query<RemovedLink>(
     `WITH ${OPERATION}, unlinked AS (
        DELETE FROM lookup.links USING decided WHERE links.guild_id = $1 AND links.${side} = $3
        RETURNING links.*, decided.now
@@ -173,10 +179,17 @@ export function deleteLink(
        ${INSERT_HISTORY} SELECT guild_id, nextval('lookup.link_history_id_seq'), $2, 'unlinked', chat_id, game_id,
          game_username, version, now FROM unlinked
      )
-     SELECT ${LINK} FROM unlinked`,
+     SELECT ${LINK}, now AS "removedAt" FROM unlinked`,
     [guildId, operationId, id],
   );
+  return link;
 }
+
+/**
+ * Returns true for the error of a write that was executed before, whose stored ID was deleted by retention: the history
+ * of links still has the ID.
+ */
+export const isRepeatedOperation = (error: unknown) => isUniqueViolation(error, 'link_history_operation');
 
 /** Returns the link that an operation created or removed; undefined if the operation was rejected. */
 export async function findOutcome(
@@ -190,18 +203,4 @@ export async function findOutcome(
     [guildId, operationId, action],
   );
   return link;
-}
-
-/**
- * Runs a write with an operation ID. If retention has deleted the stored ID, the history of links still shows that the
- * operation was executed.
- */
-async function runOperation(on: Queryable, text: string, values: unknown[]): Promise<Link | undefined> {
-  try {
-    const [link] = await on.query<Link>(text, values);
-    return link;
-  } catch (error) {
-    if (isUniqueViolation(error, 'link_history_operation')) return undefined;
-    throw error;
-  }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
+import { currentEventSource, withEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '#kit/postgres/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { storedSource } from '../events.ts';
 import * as store from '../store/intents.ts';
 import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
@@ -124,7 +126,9 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   finish(intent: NewIntent): Promise<Outcome> {
     const inFlight = this.#running.get(intent.operationId);
     if (inFlight) return inFlight;
-    const started = this.#finish(intent).finally(() => this.#running.delete(intent.operationId));
+    // The request that finishes a change may be another one than the one that stored it.
+    const finished = withEventSource(storedSource(intent.source), () => this.#finish(intent));
+    const started = finished.finally(() => this.#running.delete(intent.operationId));
     this.#running.set(intent.operationId, started);
     return started;
   }
@@ -189,20 +193,20 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
    */
   #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<NewIntent | undefined> {
     const { database, clock, newOperationId } = this.#options;
-    const now = new Date(clock.now());
     const intent: NewIntent = {
       ...change,
       guildId,
       // The intent gets the ID of the idempotency claim, by which a repeated request finds the intent.
       operationId: claim?.id ?? newOperationId(),
       claim: claim ?? null,
+      source: currentEventSource() ?? null,
     };
     return database.transaction(async (transaction) => {
       const { tokenId, operationId } = intent;
+      const now = new Date(clock.now());
       if (tokenId !== null && !(await reserveToken(transaction, guildId, tokenId, operationId, now))) return undefined;
       if (await store.insertIntent(transaction, intent, ABANDONED_MS)) return intent;
-      // The first request with this Idempotency-Key was delayed beyond its claim's lease, and has stored the intent by
-      // now.
+      // The first request with this Idempotency-Key took longer than its claim's lease, and has stored the intent.
       return store.findIntent(transaction, guildId, operationId);
     });
   }
@@ -250,12 +254,11 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   async #settle(intent: NewIntent, outcome: Outcome): Promise<void> {
     const { database, idempotency, clock, roleTasks, telemetry } = this.#options;
     const { guildId, tokenId } = intent;
-    const now = new Date(clock.now());
     const settled = await database.transaction(async (transaction) => {
       if (!(await store.finishIntent(transaction, intent))) return undefined;
       if (tokenId !== null) {
         if (outcome instanceof ApiError) await releaseToken(transaction, guildId, tokenId);
-        else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
+        else await completeToken(transaction, guildId, tokenId, outcome.gameId, new Date(clock.now()));
       }
       await idempotency.settle(transaction, intent.claim ?? undefined, this.#responseTo(intent.kind, outcome));
       if (outcome instanceof ApiError) return { roles: undefined };

@@ -6,12 +6,14 @@ import { inBatches } from '#platforms/batch-cache.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { SyncedRoles } from '../events.ts';
+import { listBegun } from '../store/role-changes.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 import { isAbove } from './members.ts';
-import type { Changes, RoleChanges } from './role-changes.ts';
-import { planRoles, type RoleFailure } from './role-plan.ts';
+import type { RoleChanges } from './role-changes.ts';
+import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
@@ -36,8 +38,11 @@ export interface JobRun {
   job: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'attempts'>;
   /** The job's current progress, which changes while the job runs. `save` stores it. */
   progress: JobProgress;
-  /** Commits the progress and sets `job.attempts` to 0. Throws if this process has lost the job's lease. */
-  save(): Promise<void>;
+  /**
+   * Commits the progress together with the events of `synced`, and sets `job.attempts` to 0. Throws if this process has
+   * lost the job's lease.
+   */
+  save(synced?: readonly SyncedRoles[]): Promise<void>;
   /** Aborted when this process must stop running the job before it handles the next member. */
   signal: AbortSignal;
 }
@@ -122,6 +127,9 @@ export class GroupSync {
     const verdicts = await this.#evaluate(run, links, scopeOf(roleIds, guildRoles));
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
+    const begun = await listBegun(database, guildId, chatIds);
+    // Members for whom nothing was changed and something failed; a change reports its failures itself.
+    let failed: SyncedRoles[] = [];
     for (const [index, member] of chunk.entries()) {
       if (run.signal.aborted) return false;
       const verdict = verdicts[index] as MemberVerdicts;
@@ -131,7 +139,7 @@ export class GroupSync {
         granted: granted.get(member.chatId) ?? [],
         verdicts: verdictsByRole(verdict.roles),
       });
-      const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0;
+      const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0 && !begun.has(member.chatId);
       const changes: Changes | undefined = isRight
         ? { added: [], removed: [], failed: plan.failed }
         : await this.#whenUnlocked(run, () => this.#change(guildId, member, verdict, roleIds));
@@ -140,9 +148,13 @@ export class GroupSync {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
       count(run.progress, member.chatId, changes, verdict);
-      if (!isRight) await run.save();
+      if (isRight) failed.push({ guildId, chatId: member.chatId, gameId: member.link.gameId, changes });
+      else {
+        await run.save(failed);
+        failed = [];
+      }
     }
-    await run.save();
+    await run.save(failed);
     return true;
   }
 
@@ -211,7 +223,7 @@ export class GroupSync {
     let verdicts = verdict;
     for (let start = 0; start < MAX_STARTS; start++) {
       const done = await changes
-        .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
+        .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), { only })
         .catch(noChangesIfNotFound);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });

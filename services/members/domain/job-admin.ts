@@ -1,9 +1,11 @@
 import { ApiError } from '#kit/errors.ts';
+import type { EventSource } from '#kit/events/source.ts';
 import { positionCodec } from '#kit/http/page-position.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
+import type { MemberEvents } from '../events.ts';
 import type { JobRefusal, ListedJob } from '../store/job-admin.ts';
 import * as store from '../store/job-admin.ts';
-import { countUnfinished, type JobError, type JobName, lockJobs } from '../store/sync-jobs.ts';
+import { countUnfinished, findJob, type JobError, type JobName, lockJobs } from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 import { MAX_JOBS } from './sync-jobs.ts';
 
@@ -17,6 +19,7 @@ export const CANCELLED: JobError = {
 export interface JobAdminOptions {
   database: Database;
   telemetry: JobTelemetry;
+  events: MemberEvents;
   /** Called when a retried job is due, so that the worker looks for it immediately. */
   wake: () => void;
 }
@@ -60,8 +63,12 @@ export class JobAdmin {
 
   /** Cancels an unfinished job. Throws NOT_FOUND and CONFLICT as the contract of CancelJob says. */
   async cancel(name: JobName, actor: string): Promise<ListedJob> {
-    const { database, telemetry } = this.#options;
-    const job = jobOrThrow(await store.cancelJob(database, name, CANCELLED), 'cancelled');
+    const { database, telemetry, events } = this.#options;
+    const job = await database.transaction(async (transaction) => {
+      const cancelled = jobOrThrow(await store.cancelJob(transaction, name, CANCELLED), 'cancelled');
+      await recordEnd(transaction, name, events);
+      return cancelled;
+    });
     telemetry.changedByOperator('cancelled', name, actor);
     return job;
   }
@@ -81,13 +88,29 @@ const anotherIsUnfinished = () =>
  * Updates a job after an operator has retried the job's item in the queue. Throws CONFLICT if another job of the same
  * group, or too many jobs of the guild, are unfinished.
  */
-export async function continueJob(transaction: Queryable, name: JobName): Promise<void> {
+export async function continueJob(transaction: Transaction, name: JobName): Promise<void> {
   if (!(await store.requeuedJob(transaction, name))) throw anotherIsUnfinished();
   await rejectTooMany(transaction, name.guildId);
 }
 
+/** Marks a job as cancelled, and records its end, after an operator has discarded the job's item in the queue. */
+export async function skipJob(transaction: Transaction, name: JobName, events: MemberEvents): Promise<void> {
+  if (await store.skippedJob(transaction, name, CANCELLED)) await recordEnd(transaction, name, events);
+}
+
+/** Records the end of a job that has just ended, in the same transaction. */
+export async function recordEnd(
+  transaction: Transaction,
+  name: JobName,
+  events: MemberEvents,
+  source?: EventSource,
+): Promise<void> {
+  const job = await findJob(transaction, name);
+  if (job) await events.jobFinished(transaction, job, source);
+}
+
 /** Throws CONFLICT if the guild has more unfinished jobs than the maximum, now that a job was queued again. */
-async function rejectTooMany(transaction: Queryable, guildId: string): Promise<void> {
+async function rejectTooMany(transaction: Transaction, guildId: string): Promise<void> {
   if ((await countUnfinished(transaction, guildId)) <= MAX_JOBS) return;
   throw new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum` });
 }

@@ -1,14 +1,15 @@
 import { withPurpose } from '#kit/context.ts';
 import { type ApiError, asApiError } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/pool.ts';
+import { withEventSource } from '#kit/events/source.ts';
+import type { Database, Queryable, Transaction } from '#kit/postgres/pool.ts';
 import { type AttemptEnd, Interrupted, type QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
-import { skippedJob } from '../store/job-admin.ts';
+import { type MemberEvents, type SyncedRoles, storedSource } from '../events.ts';
 import type { JobData, JobError, JobItem } from '../store/sync-jobs.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
-import { CANCELLED, continueJob } from './job-admin.ts';
+import { continueJob, recordEnd, skipJob } from './job-admin.ts';
 
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
@@ -19,6 +20,7 @@ export interface JobQueueOptions {
   database: Database;
   groupSync: GroupSync;
   telemetry: JobTelemetry;
+  events: MemberEvents;
   /** Seconds without progress after which a synchronisation job fails permanently. */
   giveUpSeconds: number;
 }
@@ -33,7 +35,7 @@ class LostJob extends Error {}
  * at its stored position.
  */
 export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
-  const { database, telemetry, giveUpSeconds } = options;
+  const { database, telemetry, events, giveUpSeconds } = options;
   return {
     name: JOB_QUEUE,
     table: store.SYNC_JOBS,
@@ -50,14 +52,14 @@ export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
       limits: { maxAttempts: null, maxOutageSeconds: giveUpSeconds },
     },
     handle: (item) => run(item, options),
-    recorded: (transaction, item, end) => record(transaction, item, end),
+    recorded: (transaction, item, end) => record(transaction, item, end, events),
     settled: (item, end) => telemetry.settled(item, end),
     statsRead: async () => telemetry.counted(await store.unfinishedJobs(database)),
     // The lock on a guild's jobs is taken before the job's row is locked, in the same order as for a new job, to avoid
     // deadlocks.
     retrying: (transaction, { guildId }) => store.lockJobs(transaction, guildId),
     retried: continueJob,
-    skipped: (transaction, item) => skippedJob(transaction, item, CANCELLED),
+    skipped: (transaction, item) => skipJob(transaction, item, events),
   };
 }
 
@@ -69,15 +71,24 @@ function delayMs(attempts: number, { retryAfter = 0 }: ApiError): number {
   return Math.max(backoffMs(attempts, BACKOFF), Math.min(BACKOFF.maxMs, 1000 * retryAfter));
 }
 
-async function run(item: JobItem, { database, groupSync, telemetry }: JobQueueOptions): Promise<void> {
+async function run(item: JobItem, { database, groupSync, telemetry, events }: JobQueueOptions): Promise<void> {
   const { guildId, id, signal, data } = item;
   const { gameGroupId, position, done, changed, failed, errors, failedAttempts } = data;
   const job = { guildId, id, gameGroupId, attempts: failedAttempts };
   const progress = { position, done, changed, failed, errors: [...errors] };
   const saved = { ...progress, errorCount: errors.length };
-  const save = async () => {
-    const changedErrors = progress.errors.length > saved.errorCount ? progress.errors : undefined;
-    if (!(await store.saveProgress(database, item, { ...progress, errors: changedErrors }))) throw new LostJob();
+  const save = async (synced: readonly SyncedRoles[] = []) => {
+    const errors = progress.errors.length > saved.errorCount ? progress.errors : undefined;
+    const write = async (on: Queryable) => {
+      if (!(await store.saveProgress(on, item, { ...progress, errors }))) throw new LostJob();
+    };
+    if (synced.length === 0) await write(database);
+    else {
+      await database.transaction(async (transaction) => {
+        await write(transaction);
+        await events.rolesChanged(transaction, synced);
+      });
+    }
     telemetry.advanced({
       done: progress.done - saved.done,
       changed: progress.changed - saved.changed,
@@ -88,17 +99,20 @@ async function run(item: JobItem, { database, groupSync, telemetry }: JobQueueOp
   };
   telemetry.taken(item);
   if (!(await store.startJob(database, item))) throw new LostJob();
-  const isComplete = await withPurpose('job', () => groupSync.run({ job, progress, save, signal }));
+  const work = () => groupSync.run({ job, progress, save, signal });
+  const isComplete = await withPurpose('job', () => withEventSource(storedSource(data.source), work));
   if (!isComplete) throw new Interrupted();
 }
 
 async function record(
-  transaction: Parameters<typeof store.completeJob>[0],
+  transaction: Transaction,
   item: JobItem,
   { outcome, error }: AttemptEnd,
-) {
+  events: MemberEvents,
+): Promise<void> {
   if (outcome === 'done') await store.completeJob(transaction, item);
   else await store.endAttempt(transaction, item, outcome === 'dead' ? 'failed' : 'paused', causeOf(asApiError(error)));
+  if (outcome !== 'retried') await recordEnd(transaction, item, events, storedSource(item.data.source));
 }
 
 const causeOf = ({ code, message }: ApiError): JobError => ({ chat_id: null, role_id: null, code, message });

@@ -1,11 +1,16 @@
 import { ApiError } from '#kit/errors.ts';
+import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MemberEvents } from '../events.ts';
+import { type BegunNickname, beginNickname, endNickname, findBegunNickname } from '../store/nickname-changes.ts';
+import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
@@ -34,13 +39,22 @@ export interface NicknameChange {
   to: string | null;
 }
 
+/** The result of a request, and the change that its event reports. */
+interface Synced {
+  change: NicknameChange;
+  /** The change with those that were begun before and not reported; undefined if there is nothing to report. */
+  begun: BegunNickname | undefined;
+}
+
 export interface NicknamesOptions {
+  database: Database;
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
   bindings: GrpcClient<typeof BindingsServiceService>;
   chat: ChatPlatform;
   game: GamePlatform;
   telemetry: MembersTelemetry;
+  events: MemberEvents;
 }
 
 /** Sets the nicknames of members on the chat platform. */
@@ -60,24 +74,66 @@ export class Nicknames {
     return idempotency.afterPreparing(
       write,
       () => this.#sync(write.guildId, request),
-      async (_, change) => ok(change),
+      async (transaction, { change, begun }) => {
+        const member = { guildId: write.guildId, chatId: request.chatId };
+        if (begun) await this.#report(transaction, member, begun);
+        return ok(change);
+      },
     );
   }
 
-  async #sync(guildId: string, request: NicknameRequest): Promise<NicknameChange> {
-    const { chat, telemetry } = this.#options;
-    const member = await chat.member(guildId, request.chatId);
+  /**
+   * Reports a change that was begun and not reported if it was made, as the member's nickname shows. The chat platform is
+   * outside of the transaction that records the event, so a change is stored before it is made, and its event is recorded
+   * at least once.
+   */
+  async finish(member: MemberName, begun: BegunNickname): Promise<void> {
+    const { chat, database } = this.#options;
+    const found = await chat.member(member.guildId, member.chatId);
+    await database.transaction(async (transaction) => {
+      if (found?.nickname === begun.to) await this.#report(transaction, member, begun, true);
+      else await endNickname(transaction, member, begun);
+    });
+  }
+
+  /** Records the event of a change; with `isOnce` only if nobody has reported the change meanwhile. */
+  async #report(transaction: Transaction, member: MemberName, begun: BegunNickname, isOnce = false): Promise<void> {
+    const { guildId, chatId } = member;
+    const isUnreported = await endNickname(transaction, member, begun);
+    if (begun.from === begun.to || (isOnce && !isUnreported)) return;
+    await this.#options.events.nicknameChanged(transaction, guildId, {
+      chat_id: chatId,
+      from: begun.from,
+      to: begun.to,
+    });
+  }
+
+  async #sync(guildId: string, request: NicknameRequest): Promise<Synced> {
+    const { chat, telemetry, database } = this.#options;
+    const name = { guildId, chatId: request.chatId };
+    const [member, earlier] = await Promise.all([
+      chat.member(guildId, request.chatId),
+      findBegunNickname(database, name),
+    ]);
     if (!member) throw notInGuild();
     const to = normalized(
       request.template === undefined ? request.nickname : await this.#fill(guildId, member, request),
     );
     const change = { chat_id: member.chatId, from: member.nickname, to };
-    if (to !== member.nickname) await this.#write(guildId, member, to);
-    telemetry.nicknameSynced(guildId, member.chatId, to !== member.nickname);
-    return change;
+    const isChanged = to !== member.nickname;
+    const isMade = earlier?.to === member.nickname;
+    const begun = { from: isMade && earlier ? earlier.from : member.nickname, to };
+    if (isChanged) {
+      await this.#mayWrite(guildId, member);
+      await beginNickname(database, name, { ...begun, source: currentEventSource() ?? null });
+      await this.#write(guildId, member.chatId, to);
+    }
+    telemetry.nicknameSynced(guildId, member.chatId, isChanged);
+    return { change, begun: isChanged || isMade ? begun : undefined };
   }
 
-  async #write(guildId: string, member: ChatMember, nickname: string | null): Promise<void> {
+  /** Throws NOT_APPLICABLE if the bot cannot set the member's nickname. */
+  async #mayWrite(guildId: string, member: ChatMember): Promise<void> {
     const { chat } = this.#options;
     const { chatId } = member;
     // The bot's permissions are checked before the call, because the chat platform counts rejected requests.
@@ -87,6 +143,10 @@ export class Nicknames {
     if (roles.some(({ id, belowBot }) => member.roles.includes(id) && !belowBot)) {
       throw notApplicable("The member's highest role is not below the bot's");
     }
+  }
+
+  async #write(guildId: string, chatId: string, nickname: string | null): Promise<void> {
+    const { chat } = this.#options;
     const outcome = await chat.changeNickname({ guildId, chatId, nickname, reason: REASON });
     if (outcome === 'no such member') throw notInGuild();
     if (outcome !== 'done') throw notApplicable(NOT_PERMITTED);

@@ -1,25 +1,21 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
+import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MemberEvents } from '../events.ts';
+import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store/role-changes.ts';
 import * as store from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
-import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
+import { type Changes, planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 
 /** A member, identified by the chat account or by the game account. */
 export interface MemberAccount {
   chatId: string | undefined;
   gameId: number | undefined;
-}
-
-/** The changes made to a member's roles: IDs of assigned and removed roles, and the roles that could not be changed. */
-export interface Changes {
-  added: string[];
-  removed: string[];
-  failed: RoleFailure[];
 }
 
 /** The result of synchronising the roles of one member with the guild's role bindings. */
@@ -31,13 +27,34 @@ export interface Done {
   isAbsent: boolean;
 }
 
+/** Options of a change of roles. */
+export interface ChangeOptions {
+  /**
+   * Only these roles are changed, and the guild's roles may come from the cache. Synchronisation jobs use this.
+   */
+  only?: ReadonlySet<string>;
+  /** If false, roles that could not be changed are reported as events only together with a change. */
+  reportsFailures?: boolean;
+}
+
+/** What a synchronisation has to report about a member's roles. */
+interface Report {
+  changes: Changes;
+  /** The changes that an earlier synchronisation made and did not report. */
+  earlier: BegunChanges;
+  /** True if changes of the member are stored that were begun, now or earlier. */
+  hasBegun: boolean;
+  reportsFailures: boolean;
+}
+
 export interface RoleChangesOptions {
-  database: Queryable;
+  database: Database;
   locks: MemberLocks;
   lookup: GrpcClient<typeof LookupServiceService>;
   chat: ChatPlatform;
   clock: Clock;
   telemetry: MembersTelemetry;
+  events: MemberEvents;
 }
 
 /** Assigns and removes the roles of one member while holding the member's lock. */
@@ -57,79 +74,130 @@ export class RoleChanges {
 
   /**
    * Changes a member's roles as the verdicts on them say. A verdict is the result of evaluating the guild's role
-   * bindings for the member's link. Returns undefined if the link has changed since the evaluation. Synchronisation
-   * jobs set `only`: then only these roles are changed, and the list of the guild's roles may come from the cache.
-   * Throws MemberBusy if another process still holds the member's lock at the time `until` (as returned by
-   * performance.now()).
+   * bindings for the member's link. Returns undefined if the link has changed since the evaluation. Throws MemberBusy
+   * if another process still holds the member's lock at the time `until` (as returned by performance.now()).
    */
   applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
     verdicts: RoleVerdicts,
     until: number,
-    only?: ReadonlySet<string>,
+    options: ChangeOptions = {},
   ): Promise<Done | undefined> {
     return this.#options.locks.hold(member, until, async (lock) => {
       const current = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
-      return current?.version === link?.version ? this.#applyVerdicts(member, link, verdicts, lock, only) : undefined;
+      return current?.version === link?.version
+        ? this.#applyVerdicts(member, link, verdicts, lock, options)
+        : undefined;
     });
   }
 
   /** Returns the role changes that a synchronisation would make; undefined if the account is not in the guild. */
   async preview(member: store.MemberName, verdicts: RoleVerdicts): Promise<RolePlan | undefined> {
-    return this.#plan(member, verdicts, await store.listGrants(this.#options.database, member));
+    return (await this.#plan(member, verdicts, await store.listGrants(this.#options.database, member)))?.plan;
   }
 
   /**
-   * Plans a member's role changes. The member is read without a cache. The guild's roles are reloaded if the role of a
-   * role binding is not among the cached ones.
+   * Plans a member's role changes, and returns the roles that the member has now. The member is read without a cache.
+   * The guild's roles are reloaded if the role of a role binding is not among the cached ones.
    */
   async #plan(
     { guildId, chatId }: store.MemberName,
     verdicts: RoleVerdicts,
     granted: readonly string[],
     mayReload = true,
-  ): Promise<RolePlan | undefined> {
+  ): Promise<{ plan: RolePlan; held: readonly string[] } | undefined> {
     const { chat } = this.#options;
     const [member, cachedRoles] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
     if (!member) return undefined;
     const plan = (guildRoles: typeof cachedRoles) => planRoles({ guildRoles, held: member.roles, granted, verdicts });
     const first = plan(cachedRoles);
-    return mayReload && first.failed.some(({ code }) => code === 'ROLE_UNKNOWN')
-      ? plan(await chat.roles(guildId, { fresh: true }))
-      : first;
+    const isStale = mayReload && first.failed.some(({ code }) => code === 'ROLE_UNKNOWN');
+    return { plan: isStale ? plan(await chat.roles(guildId, { fresh: true })) : first, held: member.roles };
   }
 
+  /**
+   * Changes the roles and reports the changes. The chat platform is outside of the transaction that records the event,
+   * so the changes are stored before they are made. If the process dies in between, the next synchronisation of the
+   * member finds them, and reports those that were made; a worker starts it after some seconds. So every change is
+   * reported at least once.
+   */
   async #applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
     verdicts: RoleVerdicts,
     lock: HeldLock,
-    only: ReadonlySet<string> | undefined,
+    { only, reportsFailures = true }: ChangeOptions,
   ): Promise<Done> {
-    const { database, clock, telemetry } = this.#options;
+    const { database, telemetry } = this.#options;
     const changes: Changes = { added: [], removed: [], failed: [] };
-    const all = await store.listGrants(database, member);
+    const [all, begun] = await Promise.all([store.listGrants(database, member), findBegun(database, member)]);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // This is the usual case after an unlink. A synchronisation has assigned no role to the member, so there is none to
+    // The usual case after an unlink: no synchronisation has assigned a role to the member, so there is nothing to
     // remove, and the chat platform need not be called.
-    if (!link && granted.length === 0) return { unchanged: [], changes, isAbsent: false };
-    const plan = await this.#plan(member, verdicts, granted, only === undefined);
-    if (!plan) {
+    if (!link && granted.length === 0 && !begun) return { unchanged: [], changes, isAbsent: false };
+    const found = await this.#plan(member, verdicts, granted, only === undefined);
+    if (!found) {
       await store.deleteGrants(database, member, granted);
+      if (begun) await endChanges(database, member);
       return { unchanged: [], changes, isAbsent: true };
     }
+    const { plan, held } = found;
     changes.failed.push(...plan.failed);
+    const earlier = madeChanges(begun, held);
     if (plan.forget.length + plan.add.length > 0) await lock.renew();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
-    // The IDs of assigned roles are stored before the roles are assigned. Otherwise a role that was assigned by a
-    // process which was killed immediately afterwards would never be removed.
-    if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
+    const isChanging = plan.add.length + plan.remove.length > 0;
+    if (isChanging) await this.#begin(member, plan, earlier);
     const reason = link ? `Guild Data: bindings for game account ${link.gameId}` : 'Guild Data: no longer verified';
     for (const roleId of plan.add) await this.#change({ ...member, roleId, give: true, reason }, lock, changes);
     for (const roleId of plan.remove) await this.#change({ ...member, roleId, give: false, reason }, lock, changes);
+    await this.#report(member, link, {
+      changes,
+      earlier,
+      hasBegun: isChanging || begun !== undefined,
+      reportsFailures,
+    });
     telemetry.rolesSynced(member.guildId, member.chatId, changes);
     return { unchanged: plan.unchanged, changes, isAbsent: false };
+  }
+
+  /**
+   * Stores the changes that will be made, with the grants of the roles to assign: otherwise a role that a killed process
+   * assigned would never be removed.
+   */
+  #begin(member: store.MemberName, { add, remove }: RolePlan, earlier: BegunChanges): Promise<void> {
+    const { database, clock } = this.#options;
+    const added = [...new Set([...earlier.added, ...add])];
+    const removed = [...new Set([...earlier.removed, ...remove])];
+    const begun = { added, removed, granted: add, source: currentEventSource() ?? null };
+    return beginChanges(database, member, begun, new Date(clock.now()));
+  }
+
+  /**
+   * Records the event of a synchronisation, and deletes the stored changes that it reports. A fault of the chat platform
+   * is reported as a failure, although the role may have been changed.
+   */
+  async #report(
+    { guildId, chatId }: store.MemberName,
+    link: Link | undefined,
+    { changes, earlier, hasBegun, reportsFailures }: Report,
+  ): Promise<void> {
+    const { database, events } = this.#options;
+    const { added, removed, failed } = changes;
+    const isEarlier = (roleId: string) => !added.includes(roleId) && !removed.includes(roleId);
+    const all = {
+      added: [...earlier.added.filter(isEarlier), ...added],
+      removed: [...earlier.removed.filter(isEarlier), ...removed],
+      failed,
+    };
+    const isReported = all.added.length + all.removed.length > 0 || (reportsFailures && failed.length > 0);
+    if (!isReported && !hasBegun) return;
+    await database.transaction(async (transaction) => {
+      await endChanges(transaction, { guildId, chatId });
+      const synced = { guildId, chatId, gameId: link?.gameId ?? null, changes: all };
+      if (isReported) await events.rolesChanged(transaction, [synced]);
+    });
   }
 
   /** Assigns or removes a role, and adds the outcome to `changes`. */
@@ -149,6 +217,12 @@ export class RoleChanges {
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
+
+/** Returns those changes that were begun and also made, as the roles show that the member has now. */
+const madeChanges = (begun: BegunChanges | undefined, held: readonly string[]): BegunChanges => ({
+  added: begun?.added.filter((roleId) => held.includes(roleId)) ?? [],
+  removed: begun?.removed.filter((roleId) => !held.includes(roleId)) ?? [],
+});
 
 /** Returns the error if the chat platform caused it. Rethrows every other error, for example the loss of the lock. */
 function faultOf(thrown: unknown): ApiError {

@@ -8,6 +8,13 @@ export interface RoleFailure {
   message: string;
 }
 
+/** The changes made to a member's roles: IDs of assigned and removed roles, and the roles that could not be changed. */
+export interface Changes {
+  added: string[];
+  removed: string[];
+  failed: RoleFailure[];
+}
+
 /**
  * By chat role ID, whether the member should have the role according to the guild's role bindings. Contains each chat
  * role that has a role binding.

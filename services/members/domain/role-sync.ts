@@ -7,8 +7,8 @@ import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
-import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
-import type { RoleFailure } from './role-plan.ts';
+import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
+import type { Changes, RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
@@ -70,16 +70,16 @@ export class RoleSync {
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
    * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
    * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
-   * the guild.
+   * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
    */
-  async follow(member: MemberName): Promise<void> {
+  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<void> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
       const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
-      const done = await changes.applyVerdicts(member, link, verdictsByRole(verdicts), until);
+      const done = await changes.applyVerdicts(member, link, verdictsByRole(verdicts), until, { reportsFailures });
       if (!done) continue;
       const { failed } = done.changes;
       if (!link && failed.length > 0) this.#options.telemetry.rolesNotRevoked(member, failed);

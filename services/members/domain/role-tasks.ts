@@ -1,7 +1,9 @@
 import { withPurpose } from '#kit/context.ts';
+import { currentEventSource, withEventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
+import { storedSource } from '../events.ts';
 import { insertTask, ROLE_TASKS, type RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';
@@ -21,8 +23,11 @@ const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
  * letter.
  */
 const MAX_ATTEMPTS = 150;
+/** The number of attempts whose failures are reported as events; later attempts mostly fail for the same reason. */
+const MAX_REPORTED_ATTEMPTS = 3;
 
-type TaskItem = ClaimedItem<Pick<RoleTask, 'version'>>;
+type TaskData = Pick<RoleTask, 'version' | 'source'>;
+type TaskItem = ClaimedItem<TaskData>;
 
 export interface RoleTasksOptions {
   roles: Pick<RoleSync, 'follow'>;
@@ -51,8 +56,7 @@ export class RoleTasks {
     this.#options = options;
   }
 
-  get definition(): QueueDefinition<Pick<RoleTask, 'version'>> {
-    const { roles } = this.#options;
+  get definition(): QueueDefinition<TaskData> {
     return {
       name: ROLE_TASK_QUEUE,
       table: ROLE_TASKS,
@@ -70,7 +74,7 @@ export class RoleTasks {
         isOutage: () => false,
         limits: { maxAttempts: MAX_ATTEMPTS, maxOutageSeconds: null },
       },
-      handle: ({ guildId, id }) => withPurpose('background', () => roles.follow({ guildId, chatId: id })),
+      handle: (item) => withPurpose('background', () => this.#handle(item)),
       settled: (item, end) => this.#settled(item, end),
       statsRead: (stats) => this.#options.telemetry.statsRead(stats),
     };
@@ -81,7 +85,7 @@ export class RoleTasks {
    * after the commit.
    */
   async queue(transaction: Queryable, member: MemberName): Promise<RoleTask> {
-    const task = { ...member, version: this.#options.newId() };
+    const task = { ...member, version: this.#options.newId(), source: currentEventSource() ?? null };
     await insertTask(transaction, task);
     return task;
   }
@@ -108,6 +112,13 @@ export class RoleTasks {
     if (!(await Promise.race([waiting.promise, this.#begun.get(version)]))) await waiting.promise;
     clearTimeout(timer);
     this.#waiting.delete(version);
+  }
+
+  #handle({ guildId, id, attempts, data }: TaskItem): Promise<void> {
+    const { roles } = this.#options;
+    const reportsFailures = attempts <= MAX_REPORTED_ATTEMPTS;
+    const follow = () => roles.follow({ guildId, chatId: id }, { reportsFailures });
+    return withEventSource(storedSource(data.source), follow);
   }
 
   #settled({ guildId, id, attempts, data: { version } }: TaskItem, end: AttemptEnd): void {

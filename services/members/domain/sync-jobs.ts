@@ -1,5 +1,6 @@
 import { unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
@@ -47,7 +48,7 @@ export class SyncJobs {
         if (running) return ok({ job_id: running.id, total: running.total });
         if ((await store.countUnfinished(transaction, guildId)) >= MAX_JOBS) throw tooMany();
         started = { guildId, id: newJobId() };
-        await store.insertJob(transaction, { ...started, gameGroupId, total });
+        await store.insertJob(transaction, { ...started, gameGroupId, total, source: currentEventSource() ?? null });
         return ok({ job_id: started.id, total });
       },
     );

@@ -29,3 +29,58 @@ CREATE TABLE members.event_counters (
   guild_id text COLLATE "C" PRIMARY KEY,
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
+
+-- The source of events that work done later records: an object with `kind` and `id`; null: the service itself.
+ALTER TABLE members.intents ADD COLUMN source jsonb;
+ALTER TABLE members.role_tasks ADD COLUMN source jsonb;
+ALTER TABLE members.sync_jobs ADD COLUMN source jsonb;
+
+-- Role changes that a synchronisation is about to make on the chat platform, written before the platform is called and
+-- deleted when their event is recorded. As a queue of the kit: a change that is still here after its run_at was left
+-- unfinished, and a worker finishes and reports it.
+CREATE TABLE members.role_changes (
+  guild_id text COLLATE "C" NOT NULL,
+  chat_id text COLLATE "C" NOT NULL,
+  added text[] NOT NULL,
+  removed text[] NOT NULL,
+  source jsonb,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
+  attempts integer NOT NULL DEFAULT 0,
+  run_at timestamptz NOT NULL,
+  leased_until timestamptz,
+  queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at timestamptz,
+  last_error text,
+  PRIMARY KEY (guild_id, chat_id)
+);
+
+CREATE INDEX role_changes_due ON members.role_changes (guild_id, run_at)
+  WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX role_changes_queued_at ON members.role_changes (queued_at) WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX role_changes_dead ON members.role_changes (guild_id, chat_id) WHERE state = 'dead';
+
+-- Changes of nicknames, in the same way.
+CREATE TABLE members.nickname_changes (
+  guild_id text COLLATE "C" NOT NULL,
+  chat_id text COLLATE "C" NOT NULL,
+  -- null: no nickname
+  old_nickname text,
+  new_nickname text,
+  source jsonb,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
+  attempts integer NOT NULL DEFAULT 0,
+  run_at timestamptz NOT NULL,
+  leased_until timestamptz,
+  queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at timestamptz,
+  last_error text,
+  PRIMARY KEY (guild_id, chat_id)
+);
+
+CREATE INDEX nickname_changes_due ON members.nickname_changes (guild_id, run_at)
+  WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX nickname_changes_queued_at ON members.nickname_changes (queued_at)
+  WHERE finished_at IS NULL AND state = 'queued';
+CREATE INDEX nickname_changes_dead ON members.nickname_changes (guild_id, chat_id) WHERE state = 'dead';

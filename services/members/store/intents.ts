@@ -1,3 +1,4 @@
+import type { EventSource } from '#kit/events/source.ts';
 import type { Claim } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
@@ -31,6 +32,8 @@ export interface Intent extends Change {
    * which ends the claim. Null without an Idempotency-Key.
    */
   claim: Claim | null;
+  /** The source of the events of the change; null for the service itself. */
+  source: EventSource | null;
   /**
    * True if the request that started the link change no longer waits for it: the request has failed, or its time is
    * over by the database's clock.
@@ -48,7 +51,7 @@ export function isSameChange(one: Change, other: Change): boolean {
 }
 
 const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
-  game_username AS "gameUsername", token_id AS "tokenId", claim,
+  game_username AS "gameUsername", token_id AS "tokenId", claim, source,
   (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
 /**
@@ -62,7 +65,7 @@ export const INTENTS: QueueTable = {
   idType: 'uuid',
   columns: { runAt: 'due_at', attempts: 'failures' },
   data: `operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
-    game_username AS "gameUsername", token_id AS "tokenId", claim`,
+    game_username AS "gameUsername", token_id AS "tokenId", claim, source`,
 };
 
 /**
@@ -72,9 +75,9 @@ export const INTENTS: QueueTable = {
 export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
     `INSERT INTO members.intents
-       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, due_at, leased_until)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9::float8 * interval '1 millisecond',
-       clock_timestamp() + $9::float8 * interval '1 millisecond') ON CONFLICT DO NOTHING RETURNING 1`,
+       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, source, due_at, leased_until)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::float8 * interval '1 millisecond',
+       clock_timestamp() + $10::float8 * interval '1 millisecond') ON CONFLICT DO NOTHING RETURNING 1`,
     [
       intent.guildId,
       intent.operationId,
@@ -84,6 +87,7 @@ export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: nu
       intent.gameUsername,
       intent.tokenId,
       intent.claim && storedClaim(intent.claim),
+      intent.source,
       leaseMs,
     ],
   );

@@ -82,13 +82,17 @@ export async function requeuedJob(transaction: Queryable, { guildId, id }: JobNa
   }
 }
 
-/** Marks an unfinished synchronisation job as failed, after an operator has discarded the job's item in the queue. */
-export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<void> {
-  await transaction.query(
+/**
+ * Marks an unfinished synchronisation job as failed, after an operator has discarded the job's item in the queue.
+ * Returns false if the job had ended before.
+ */
+export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<boolean> {
+  const skipped = await transaction.query(
     `UPDATE members.sync_jobs SET state = 'failed', cause = $3
-     WHERE guild_id = $1 AND id = $2 AND state IN ('queued', 'running', 'paused')`,
+     WHERE guild_id = $1 AND id = $2 AND state IN ('queued', 'running', 'paused') RETURNING 1`,
     [guildId, id, cause],
   );
+  return skipped.length > 0;
 }
 
 /**

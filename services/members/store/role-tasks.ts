@@ -1,3 +1,4 @@
+import type { EventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 import type { MemberName } from './roles.ts';
@@ -6,6 +7,8 @@ import type { MemberName } from './roles.ts';
 export interface RoleTask extends MemberName {
   /** A UUID that is new for each change of the member's link. */
   version: string;
+  /** The source of the events of the role changes; null for the service itself. */
+  source: EventSource | null;
 }
 
 /**
@@ -17,20 +20,20 @@ export const ROLE_TASKS: QueueTable = {
   id: 'chat_id',
   idType: 'text',
   holder: 'holder',
-  data: 'taken.version',
+  data: 'taken.version, taken.source',
 };
 
 /**
  * Queues a role task (a role update after a link change) for a member, due immediately. The new task replaces the
  * member's earlier task, and ends the lease of an attempt in flight, so that this attempt does not delete the new task.
  */
-export async function insertTask(on: Queryable, { guildId, chatId, version }: RoleTask): Promise<void> {
+export async function insertTask(on: Queryable, { guildId, chatId, version, source }: RoleTask): Promise<void> {
   await on.query(
-    `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, run_at)
-     VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp())
-     ON CONFLICT (guild_id, chat_id) DO UPDATE SET version = excluded.version, created_at = excluded.created_at,
-       run_at = excluded.run_at, state = 'queued', attempts = 0, holder = NULL, leased_until = NULL, last_error = NULL,
+    `INSERT INTO members.role_tasks (guild_id, chat_id, version, source, created_at, run_at)
+     VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())
+     ON CONFLICT (guild_id, chat_id) DO UPDATE SET version = excluded.version, source = excluded.source,
+       created_at = excluded.created_at, run_at = excluded.run_at, state = 'queued', attempts = 0, holder = NULL, leased_until = NULL, last_error = NULL,
        finished_at = NULL, queued_at = excluded.created_at`,
-    [guildId, chatId, version],
+    [guildId, chatId, version, source],
   );
 }

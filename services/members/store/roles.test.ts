@@ -4,6 +4,7 @@ import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { QueueStore } from '#kit/queue/store.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { scansOf } from '#test/postgres/explain.ts';
+import * as changes from './role-changes.ts';
 import { ROLE_TASKS } from './role-tasks.ts';
 import * as roles from './roles.ts';
 
@@ -34,7 +35,13 @@ beforeAll(async () => {
     `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at)
      ${members}, gen_random_uuid(), now() ${series}`,
   );
+  await databaseRows(
+    testDatabase.url,
+    `INSERT INTO members.role_changes (guild_id, chat_id, added, removed, run_at)
+     ${members}, '{}'::text[], '{}'::text[], now() ${series}`,
+  );
   await databaseRows(testDatabase.url, 'ANALYZE members.role_tasks');
+  await databaseRows(testDatabase.url, 'ANALYZE members.role_changes');
   await databaseRows(testDatabase.url, 'ANALYZE members.grants');
   await databaseRows(testDatabase.url, 'ANALYZE members.member_locks');
 });
@@ -54,11 +61,16 @@ const failure = {
   maxOutageSeconds: null,
 };
 const tasks = (on: Queryable) => new QueueStore(on, ROLE_TASKS);
+const begun = (on: Queryable) => new QueueStore(on, changes.ROLE_CHANGES);
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['renewLock', (on) => roles.renewLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
+  ['findBegun', (on) => changes.findBegun(on, member), ['role_changes_pkey']],
+  ['listBegun', (on) => changes.listBegun(on, member.guildId, [member.chatId]), ['role_changes_pkey']],
+  ['endChanges', (on) => changes.endChanges(on, member), ['role_changes_pkey']],
+  ['due changes', (on) => begun(on).due('', 100, 2), ['role_changes_due', 'role_changes_due', 'role_changes_due']],
   ['take of a task', (on) => tasks(on).take(member.guildId, member.chatId, LEASE_MS), ['role_tasks_pkey']],
   ['due tasks', (on) => tasks(on).due('', 100, 2), ['role_tasks_run', 'role_tasks_run', 'role_tasks_run']],
   ['renew', (on) => tasks(on).renew(task, LEASE_MS), ['role_tasks_pkey']],
@@ -89,8 +101,10 @@ test('a lock has one holder until it is released or its lease ends', async () =>
 
 test('a role that is granted twice is stored once, and grants are listed in order', async () => {
   const other = { ...member, chatId: '920000000000999998' };
-  await roles.insertGrants(database, other, ['910000000000000002', '910000000000000001'], now);
-  await roles.insertGrants(database, other, ['910000000000000002'], now);
+  const begin = (granted: string[]) =>
+    changes.beginChanges(database, other, { added: granted, removed: [], granted, source: null }, now);
+  await begin(['910000000000000002', '910000000000000001']);
+  await begin(['910000000000000002']);
   expect(await roles.listGrants(database, other)).toEqual(['910000000000000001', '910000000000000002']);
   await roles.deleteGrants(database, other, ['910000000000000001']);
   expect(await roles.listGrants(database, other)).toEqual(['910000000000000002']);

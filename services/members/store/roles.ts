@@ -75,19 +75,6 @@ export async function listGrantsOf(
   return new Map(grants.map(({ chatId, roleIds }) => [chatId, roleIds]));
 }
 
-export async function insertGrants(
-  on: Queryable,
-  { guildId, chatId }: MemberName,
-  roleIds: readonly string[],
-  now: Date,
-): Promise<void> {
-  await on.query(
-    `INSERT INTO members.grants (guild_id, chat_id, role_id, created_at)
-     SELECT $1, $2, role_id, $4 FROM unnest($3::text[]) role_id ON CONFLICT DO NOTHING`,
-    [guildId, chatId, roleIds, now],
-  );
-}
-
 export async function deleteGrants(
   on: Queryable,
   { guildId, chatId }: MemberName,

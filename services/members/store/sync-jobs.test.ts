@@ -91,7 +91,7 @@ test('what is counted for the gauges is read past the finished jobs', async () =
 /** Inserts a job, due before all others. */
 async function newJob(guildId: string, gameGroupId = 1): Promise<jobs.JobName> {
   const job = { guildId, id: randomUUID() };
-  await jobs.insertJob(database, { ...job, gameGroupId, total: 5 });
+  await jobs.insertJob(database, { ...job, gameGroupId, total: 5, source: null });
   await database.query(`UPDATE members.sync_jobs SET due_at = 'epoch' WHERE id = $1`, [job.id]);
   return job;
 }
@@ -115,7 +115,8 @@ const endLease = ({ id }: jobs.JobName) =>
   );
 
 function itemOf({ guildId, id }: jobs.JobName): jobs.JobItem {
-  const data = { gameGroupId: 1, position: '0', done: 0, changed: 0, failed: 0, errors: [], failedAttempts: 0 };
+  const progress = { position: '0', done: 0, changed: 0, failed: 0, errors: [] };
+  const data = { gameGroupId: 1, ...progress, failedAttempts: 0, source: null };
   return { guildId, id, attempts: 1, lease: randomUUID(), signal: new AbortController().signal, data };
 }
 

@@ -1,3 +1,4 @@
+import type { EventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ClaimedItem, QueueTable } from '#kit/queue/definition.ts';
 
@@ -44,6 +45,8 @@ export interface SyncJob extends JobName, JobProgress {
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
+  /** The source of the events of the job; null for the service itself. */
+  source: EventSource | null;
 }
 
 /** The queue of synchronisation jobs: an open item is an unfinished job, and a dead letter is a failed job. */
@@ -57,15 +60,15 @@ export const SYNC_JOBS: QueueTable = {
   conditions: { open: 'finished_at IS NULL', dead: "queue_state = 'dead' AND state = 'failed'" },
   waitingSince: 'coalesce(progressed_at, started_at, created_at)',
   data: `taken.game_group_id AS "gameGroupId", taken.position, taken.done, taken.changed, taken.failed, taken.errors,
-    taken.attempts AS "failedAttempts"`,
+    taken.attempts AS "failedAttempts", taken.source`,
 };
 
 /** The data of a job's queue item. */
-export type JobData = JobProgress & Pick<SyncJob, 'gameGroupId'> & { failedAttempts: number };
+export type JobData = JobProgress & Pick<SyncJob, 'gameGroupId' | 'source'> & { failedAttempts: number };
 export type JobItem = ClaimedItem<JobData>;
 
 const JOB = `guild_id AS "guildId", id, game_group_id AS "gameGroupId", state, total, done, changed, failed, errors, cause,
-  position, attempts, created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
+  position, attempts, source, created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
 
 /**
  * Locks the creation of a guild's jobs: other transactions that call this function for the guild wait until this
@@ -99,7 +102,7 @@ export async function countUnfinished(on: Queryable, guildId: string): Promise<n
 /** Queues a new job, due immediately. A failed earlier job of the same group stops being a dead letter. */
 export async function insertJob(
   on: Queryable,
-  { guildId, id, gameGroupId, total }: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'total'>,
+  { guildId, id, gameGroupId, total, source }: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'total' | 'source'>,
 ): Promise<void> {
   await on.query(
     `UPDATE members.sync_jobs SET queue_state = 'skipped'
@@ -107,9 +110,9 @@ export async function insertJob(
     [guildId, gameGroupId],
   );
   await on.query(
-    `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at)
-     VALUES ($1, $2, $3, 'queued', $4, clock_timestamp(), clock_timestamp())`,
-    [guildId, id, gameGroupId, total],
+    `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, source, due_at, created_at)
+     VALUES ($1, $2, $3, 'queued', $4, $5, clock_timestamp(), clock_timestamp())`,
+    [guildId, id, gameGroupId, total, source],
   );
 }
 

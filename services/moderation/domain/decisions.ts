@@ -7,6 +7,7 @@ import {
   type WriteOutcome,
 } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
+import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/decisions.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
 import {
@@ -24,6 +25,7 @@ const PARTICIPLES = { ban: 'banned', mute: 'muted' } as const satisfies Record<K
 export interface DecisionsOptions {
   idempotency: Idempotency;
   telemetry: ModerationTelemetry;
+  events: ModerationEvents;
   /**
    * Called with the guild ID after each committed decision, and after an error that leaves open if the commit
    * succeeded.
@@ -41,11 +43,13 @@ interface DecisionResult<Data> {
   data: Data;
   /** The actions that the decision consists of, in the order of the log. */
   applied: AppliedAction[];
+  /** The player's punishments whose expiry was noticed by the decision. */
+  expired: Punishment[];
 }
 
 /**
- * Bans and mutes players, and lifts bans and mutes. One transaction writes a decision, its log rows and its outbox rows
- * for the game servers.
+ * Bans and mutes players, and lifts bans and mutes. One transaction writes a decision, its log rows, its outbox rows
+ * for the game servers, and its events.
  */
 export class Decisions {
   readonly #options: DecisionsOptions;
@@ -67,14 +71,14 @@ export class Decisions {
     const { guildId } = write;
     const { kind } = punishment;
     return this.#decide(write, punishment.gameId, async (transaction, now) => {
-      await store.endExpired(transaction, guildId, punishment, now);
+      const expired = await store.endExpired(transaction, guildId, punishment, now);
       const lifted = replace
         ? await store.liftPunishments(transaction, guildId, { ...punishment, reason: null }, now)
         : [];
       const created = await store.insertPunishment(transaction, guildId, punishment, now);
       if (!created) throw new ApiError('CONFLICT', { message: `The player is ${PARTICIPLES[kind]} already` });
       const applied = [...appliedActions(LIFT_ACTIONS[kind], lifted), ...appliedActions(kind, [created])];
-      return { data: view(created), applied };
+      return { data: view(created), applied, expired };
     });
   }
 
@@ -91,7 +95,8 @@ export class Decisions {
       const lifted = await store.liftPunishments(transaction, write.guildId, lift, now);
       const punishment = primaryPunishment(lifted);
       if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${PARTICIPLES[lift.kind]}` });
-      return { data: view(punishment, now, lifted.length), applied: appliedActions(LIFT_ACTIONS[lift.kind], lifted) };
+      const applied = appliedActions(LIFT_ACTIONS[lift.kind], lifted);
+      return { data: view(punishment, now, lifted.length), applied, expired: [] };
     });
   }
 
@@ -100,7 +105,7 @@ export class Decisions {
     gameId: number,
     work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, telemetry, onChange } = this.#options;
+    const { idempotency, telemetry, events, onChange } = this.#options;
     const { guildId } = write;
     let applied: AppliedAction[] = [];
     try {
@@ -108,6 +113,11 @@ export class Decisions {
         const now = await store.lockUser(transaction, guildId, gameId);
         const result = await work(transaction, now);
         applied = result.applied;
+        const expired = result.expired.map((punishment) => events.expired(guildId, punishment));
+        const decided = applied.map(({ action, punishment }) =>
+          action === punishment.kind ? events.created(guildId, punishment) : events.lifted(guildId, punishment, now),
+        );
+        await events.record(transaction, [...expired, ...decided]);
         return ok(result.data);
       });
       if (outcome instanceof StoredResponse) return outcome;

@@ -35,6 +35,11 @@ export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, cou
   return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt), lifted_count: count };
 }
 
+/** Converts a lifted punishment to its form in events. */
+export function liftedPunishmentEventView(punishment: Punishment, liftedAt: Date) {
+  return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt) };
+}
+
 /** Converts a lifted punishment to its form in a list of changes. */
 export function liftedChangeView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };

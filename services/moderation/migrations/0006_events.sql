@@ -29,3 +29,16 @@ CREATE TABLE moderation.event_counters (
   guild_id text COLLATE "C" PRIMARY KEY,
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
+
+-- Expiries up to this time produce no event: they were reported, or passed before expiries were reported. Rows that
+-- exist now get the current time, without being rewritten.
+ALTER TABLE moderation.punishments ADD COLUMN expiry_reported_to timestamptz NOT NULL DEFAULT now();
+ALTER TABLE moderation.punishments ALTER COLUMN expiry_reported_to SET DEFAULT '-infinity';
+ALTER TABLE moderation.shield ADD COLUMN expiry_reported_to timestamptz NOT NULL DEFAULT now();
+ALTER TABLE moderation.shield ALTER COLUMN expiry_reported_to SET DEFAULT '-infinity';
+
+-- The bans, mutes and flags whose expiry is still to be reported.
+CREATE INDEX IF NOT EXISTS punishments_expiring ON moderation.punishments (expires_at)
+  WHERE ended_at IS NULL AND expires_at < 'infinity' AND expires_at > expiry_reported_to;
+CREATE INDEX IF NOT EXISTS shield_expiring ON moderation.shield (expires_at)
+  WHERE guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to;

@@ -30,18 +30,23 @@ const allocateNumbers = (count: string) => `
   ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + ${count}, excluded.last_id)
   RETURNING last_id`;
 
-/** Marks a player's expired punishment as ended, so that a new punishment can be inserted in the same scope. */
+/**
+ * Marks a player's expired punishment as ended, so that a new punishment can be inserted in the same scope. Returns the
+ * punishment if its expiry was not reported before.
+ */
 export async function endExpired(
   on: Queryable,
   guildId: string,
   { kind, gameId, placeId }: Pick<NewPunishment, 'kind' | 'gameId' | 'placeId'>,
   now: Date,
-): Promise<void> {
-  await on.query(
+): Promise<Punishment[]> {
+  const ended = await on.query<Punishment & { isUnreported: boolean }>(
     `UPDATE moderation.punishments SET ended_at = expires_at
-     WHERE guild_id = $1 AND game_id = $2 AND place_id = $3 AND kind = $4 AND ended_at IS NULL AND expires_at <= $5`,
+     WHERE guild_id = $1 AND game_id = $2 AND place_id = $3 AND kind = $4 AND ended_at IS NULL AND expires_at <= $5
+     RETURNING ${PUNISHMENT_COLUMNS}, expires_at > expiry_reported_to AS "isUnreported"`,
     [guildId, gameId, placeId ?? EVERYWHERE, kind, now],
   );
+  return ended.filter(({ isUnreported }) => isUnreported);
 }
 
 /**

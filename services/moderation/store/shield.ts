@@ -1,7 +1,8 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ShieldEntry } from '../domain/shield-entry.ts';
 
-const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,
+/** The columns of a ShieldEntry, for an SQL SELECT or RETURNING. */
+export const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,
   actor, flagged_at AS "flaggedAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
 /** Locks a guild's flagged list until the transaction ends, so that only one transaction at a time adds entries. */
@@ -45,10 +46,18 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
   return put.length > 0;
 }
 
-/** Deletes a player's entry from the flagged list and returns the entry; undefined if there was none. */
-export async function deleteEntry(on: Queryable, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
-  const [entry] = await on.query<ShieldEntry>(
-    `DELETE FROM moderation.shield WHERE guild_id = $1 AND game_id = $2 RETURNING ${ENTRY}`,
+/**
+ * Deletes a player's entry from the flagged list and returns the entry, and whether its expiry was reported before;
+ * undefined if there was none.
+ */
+export async function deleteEntry(
+  on: Queryable,
+  guildId: string,
+  gameId: number,
+): Promise<(ShieldEntry & { isExpiryReported: boolean }) | undefined> {
+  const [entry] = await on.query<ShieldEntry & { isExpiryReported: boolean }>(
+    `DELETE FROM moderation.shield WHERE guild_id = $1 AND game_id = $2
+     RETURNING ${ENTRY}, expires_at <= expiry_reported_to AS "isExpiryReported"`,
     [guildId, gameId],
   );
   return entry;

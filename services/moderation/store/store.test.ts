@@ -10,6 +10,7 @@ import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readModerationConfig } from '../config.ts';
 import { retentionRules } from '../service.ts';
 import * as decisions from './decisions.ts';
+import { claimExpiredEntries, claimExpiredPunishments } from './expiries.ts';
 import { OUTBOX } from './outbox.ts';
 import * as reads from './reads.ts';
 import * as shield from './shield.ts';
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await seed(
     `INSERT INTO moderation.shield
        (guild_id, game_id, reason, category, source, actor, flagged_at, expires_at)
-     SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'Sells', 'scammer', 'operator', 'ada', now(), 'infinity'
+     SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'x', 'scam', 'op', 'ada', now(), 'infinity'
      FROM generate_series(1, 100000) n`,
     [GUILD],
   );
@@ -130,6 +131,8 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['listLog of a moderator', log({ moderatorGameId: 7 }), ['log_moderator']],
   ['listLog of a rare action', log({ action: 'unban' }), ['log_action']],
   ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game_action']],
+  ['claimExpiredPunishments', (on) => claimExpiredPunishments(on, 200), ['punishments_expiring', 'punishments_pkey']],
+  ['claimExpiredEntries', (on) => claimExpiredEntries(on, 200), ['shield_expiring', 'shield_pkey']],
   ['heads of the outbox', (on) => new QueueStore(on, OUTBOX).heads('', 100), ['outbox_queued', 'outbox_queued']],
   [
     'take of the outbox',

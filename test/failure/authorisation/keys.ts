@@ -7,11 +7,11 @@ const ALLOWED = '203.0.113.7';
 /** Requests of one category per guild: fewer than any category allows in a window. */
 const MAX_COUNTED_REQUESTS = 25;
 
-/** A guild with a key of each kind. */
-export interface GuildKeys {
-  guildId: string;
-  kinds: Map<KeyKind, string>;
-}
+/** The maximum number of active keys of a guild. */
+const MAX_ACTIVE_KEYS = 10;
+
+/** A key of each kind, with its guild. */
+export type KindKeys = Map<KeyKind, { guildId: string; secret: string }>;
 
 /** A guild whose keys have one fault each, and all scopes. */
 export interface FaultyKeys {
@@ -36,11 +36,11 @@ export interface Ask {
 
 /** The guilds and keys of the matrix. */
 export class MatrixKeys {
-  readonly #guilds: GuildKeys[];
+  readonly #kinds: KindKeys[];
   readonly #faulty: FaultyKeys;
 
-  constructor(guilds: GuildKeys[], faulty: FaultyKeys) {
-    this.#guilds = guilds;
+  constructor(kinds: KindKeys[], faulty: FaultyKeys) {
+    this.#kinds = kinds;
     this.#faulty = faulty;
   }
 
@@ -49,9 +49,14 @@ export class MatrixKeys {
     return spread(all).map(({ cell, guild: number }, index) => {
       const address = `198.18.${(index >> 8) & 255}.${index & 255}`;
       if (cell.state !== 'good') return { cell, guildId: this.#faulty.guildId, ...this.#faultyAsk(cell, address) };
-      const guild = this.#guilds[number] as GuildKeys;
-      const headers = { 'x-api-key': guild.kinds.get(cell.kind) ?? '', 'x-forwarded-for': address };
-      return { cell, guildId: guild.guildId, headers, query: '' };
+      const key = this.#kinds[number]?.get(cell.kind);
+      if (!key) throw new Error(`there is no key of the kind ${cell.kind}`);
+      return {
+        cell,
+        guildId: key.guildId,
+        headers: { 'x-api-key': key.secret, 'x-forwarded-for': address },
+        query: '',
+      };
     });
   }
 
@@ -115,17 +120,19 @@ export async function makeMatrixKeys(network: Network, all: readonly Cell[]): Pr
     expired: (await make(guildId, { ...legacy, expiresAt })).secret,
     listed: (await make(guildId, { ...legacy, ipAllowlist: [ALLOWED] })).secret,
   };
-  const guilds: GuildKeys[] = [];
+  const keys: KindKeys[] = [];
+  let guilds = 0;
   const last = Math.max(...spread(all).map(({ guild }) => guild));
-  for (let number = 1; number <= last + 1; number += 1) {
-    const kinds = new Map<KeyKind, string>();
-    for (const kind of KINDS) {
+  for (let number = 0; number <= last; number += 1) {
+    const kinds: KindKeys = new Map();
+    for (const [index, kind] of KINDS.entries()) {
+      if (index % MAX_ACTIVE_KEYS === 0) guilds++;
       const scopes = kind === 'legacy' || kind === 'no scope' ? [] : [kind];
       const options = { legacy: kind === 'legacy', scopes };
-      kinds.set(kind, (await make(guildOf(number), options)).secret);
+      kinds.set(kind, { guildId: guildOf(guilds), secret: (await make(guildOf(guilds), options)).secret });
     }
-    guilds.push({ guildId: guildOf(number), kinds });
+    keys.push(kinds);
   }
   while (Date.now() <= expiresAt * 1000) await new Promise((resolve) => setTimeout(resolve, 50));
-  return new MatrixKeys(guilds, faulty);
+  return new MatrixKeys(keys, faulty);
 }

@@ -56,6 +56,10 @@ async function answerTo(api: string, { cell, guildId, headers, query }: Ask): Pr
     },
     ...(route.method === 'GET' ? {} : { body: JSON.stringify(body) }),
   });
+  if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    await response.body?.cancel();
+    return { status: response.status };
+  }
   const { details } = (await response.json()) as Pick<Answer, 'details'>;
   return { status: response.status, ...(details && { details }) };
 }

@@ -5,6 +5,7 @@ import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
@@ -73,7 +74,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'],
+    services: ['activity', 'auth', 'bindings', 'events', 'lookup', 'members', 'moderation'],
     definition: ErasureServiceService,
     methods: {
       eraseGuild: change('admin'),
@@ -115,7 +116,7 @@ const RULES = [
     },
   }),
   rulesOf({
-    services: ['members', 'moderation'],
+    services: ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'],
     definition: QueueAdminServiceService,
     methods: { listQueueItems: read('viewer'), retryQueueItems: change('support'), skipQueueItem: change('admin') },
   }),
@@ -128,6 +129,23 @@ const RULES = [
     services: ['activity'],
     definition: StaffAdminServiceService,
     methods: { setStaffRole: change('admin'), listStaffRoles: read('viewer'), removeStaffRole: change('admin') },
+  }),
+  rulesOf({
+    services: ['events'],
+    definition: WebhookAdminServiceService,
+    methods: {
+      listWebhooks: read('viewer'),
+      showWebhook: read('viewer'),
+      disableWebhook: change('support'),
+      enableWebhook: change('support'),
+      replayWebhook: change('support'),
+      listDeliveries: read('support'),
+    },
+  }),
+  rulesOf({
+    services: ['events'],
+    definition: EventAdminServiceService,
+    methods: { readEvents: read('support') },
   }),
 ];
 

@@ -9,7 +9,15 @@ import { UnfinishedError } from '../../errors.ts';
  * All services with tables, in the order of the erasure. The lookup service is the last one, because it stores the
  * links between the accounts of a user: after an interruption each account can still be found through the other.
  */
-export const SERVICES: readonly string[] = ['moderation', 'activity', 'members', 'bindings', 'auth', 'lookup'];
+export const SERVICES: readonly string[] = [
+  'moderation',
+  'activity',
+  'members',
+  'bindings',
+  'auth',
+  'events',
+  'lookup',
+];
 /**
  * The maximum number of rounds of an erasure. Requests in flight may write new rows, so services are called again until
  * one round finds no rows.

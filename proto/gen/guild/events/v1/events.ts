@@ -13,10 +13,9 @@ export const protobufPackage = "guild.events.v1";
 export const protobufFileName = "guild/events/v1/events.proto";
 
 export interface AppendEventsRequest {
-  guildId: string;
   /** The name of the service that recorded the events. */
   service: string;
-  /** 1 to 100 events in ascending order of their numbers. */
+  /** 1 to 100 events of one or more guilds, those of each guild in ascending order of their numbers. */
   events: RecordedEvent[];
 }
 
@@ -35,6 +34,7 @@ export interface RecordedEvent {
   persons: string[];
   /** A JSON object. */
   data: string;
+  guildId: string;
 }
 
 export interface EventSource {
@@ -49,19 +49,16 @@ export interface AppendEventsResponse {
 }
 
 function createBaseAppendEventsRequest(): AppendEventsRequest {
-  return { guildId: "", service: "", events: [] };
+  return { service: "", events: [] };
 }
 
 export const AppendEventsRequest: MessageFns<AppendEventsRequest> = {
   encode(message: AppendEventsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.guildId !== "") {
-      writer.uint32(10).string(message.guildId);
-    }
     if (message.service !== "") {
-      writer.uint32(18).string(message.service);
+      writer.uint32(10).string(message.service);
     }
     for (const v of message.events) {
-      RecordedEvent.encode(v!, writer.uint32(26).fork()).join();
+      RecordedEvent.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -84,19 +81,11 @@ export const AppendEventsRequest: MessageFns<AppendEventsRequest> = {
               break;
             }
 
-            message.guildId = reader.string();
+            message.service = reader.string();
             continue;
           }
           case 2: {
             if (tag !== 18) {
-              break;
-            }
-
-            message.service = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
               break;
             }
 
@@ -117,7 +106,7 @@ export const AppendEventsRequest: MessageFns<AppendEventsRequest> = {
 };
 
 function createBaseRecordedEvent(): RecordedEvent {
-  return { number: 0, id: "", type: "", createdAtMs: 0, source: undefined, persons: [], data: "" };
+  return { number: 0, id: "", type: "", createdAtMs: 0, source: undefined, persons: [], data: "", guildId: "" };
 }
 
 export const RecordedEvent: MessageFns<RecordedEvent> = {
@@ -142,6 +131,9 @@ export const RecordedEvent: MessageFns<RecordedEvent> = {
     }
     if (message.data !== "") {
       writer.uint32(58).string(message.data);
+    }
+    if (message.guildId !== "") {
+      writer.uint32(66).string(message.guildId);
     }
     return writer;
   },
@@ -213,6 +205,14 @@ export const RecordedEvent: MessageFns<RecordedEvent> = {
             }
 
             message.data = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.guildId = reader.string();
             continue;
           }
         }
@@ -335,8 +335,9 @@ export const AppendEventsResponse: MessageFns<AppendEventsResponse> = {
 export type EventLogServiceService = typeof EventLogServiceService;
 export const EventLogServiceService = {
   /**
-   * Stores events of one guild from the queue of one service, in the order given, and assigns their seq. Events whose
-   * number is not above the highest stored number of this guild and service are skipped, so a call may be repeated.
+   * Stores events from the queue of one service, those of each guild in the order given, and assigns their seq. Events
+   * whose number is not above the highest stored number of their guild and service are skipped, so a call may be
+   * repeated. Either all guilds of a call succeed or none.
    */
   appendEvents: {
     path: "/guild.events.v1.EventLogService/AppendEvents" as const,
@@ -352,8 +353,9 @@ export const EventLogServiceService = {
 
 export interface EventLogServiceServer extends UntypedServiceImplementation {
   /**
-   * Stores events of one guild from the queue of one service, in the order given, and assigns their seq. Events whose
-   * number is not above the highest stored number of this guild and service are skipped, so a call may be repeated.
+   * Stores events from the queue of one service, those of each guild in the order given, and assigns their seq. Events
+   * whose number is not above the highest stored number of their guild and service are skipped, so a call may be
+   * repeated. Either all guilds of a call succeed or none.
    */
   appendEvents: handleUnaryCall<AppendEventsRequest, AppendEventsResponse>;
 }

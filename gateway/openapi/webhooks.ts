@@ -1,0 +1,48 @@
+import { eventSchema } from '#proto/rest/events/event.ts';
+import type { Components, JsonSchema, Parameter, Webhook } from './document.ts';
+import { toJsonSchema } from './json-schema.ts';
+
+const header = (name: string, description: string, example: string): Parameter => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string' },
+  example,
+});
+
+/** The request that a webhook receives for each event, by the Standard Webhooks specification. */
+export function webhookOperation(components: Components): Webhook {
+  return {
+    operationId: 'receiveEvent',
+    summary: 'Receive an event',
+    description:
+      `Sent to each webhook of \`format: standard\` for each event of its types. Events are delivered at least
+once, so remember \`webhook-id\`. Verify the signature before you trust the body: \`webhook-signature\` has one or more
+signatures, separated by spaces, each \`v1,\` and the base64 of an HMAC-SHA-256 over \`<webhook-id>.<webhook-timestamp>.<body>\`
+with the webhook's secret (the bytes after \`whsec_\`, base64). Reject timestamps that are more than five minutes old.`.replaceAll(
+        '\n',
+        ' ',
+      ),
+    tags: ['events'],
+    security: [],
+    parameters: [
+      header('webhook-id', 'The ID of the event; the same for each attempt', '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60'),
+      header('webhook-timestamp', 'When the attempt was made, in Unix seconds', '1780000000'),
+      header('webhook-signature', 'One or more signatures', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='),
+    ],
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: toJsonSchema(eventSchema, 'output', components.schemas) } },
+    },
+    responses: {
+      '2XX': { description: 'The event was received' },
+      '410': { description: 'Disables the webhook. After any other status the event is sent again later' },
+    },
+  };
+}
+
+/** Adds the discriminator to the union of events, with which generators choose the schema by `type`. */
+export function addDiscriminator(schema: JsonSchema | undefined): void {
+  if (schema) schema.discriminator = { propertyName: 'type' };
+}

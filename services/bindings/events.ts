@@ -1,0 +1,29 @@
+import type { EventRecorder } from '#kit/events/recorder.ts';
+import type { Transaction } from '#kit/postgres/pool.ts';
+import type { Binding } from './domain/binding.ts';
+import type { BindingNames } from './domain/platforms.ts';
+import { bindingView } from './http/views.ts';
+
+/** Records the events of the bindings service, each in the transaction of its change. */
+export class BindingEvents {
+  readonly #recorder: EventRecorder;
+
+  constructor(recorder: EventRecorder) {
+    this.#recorder = recorder;
+  }
+
+  added(transaction: Transaction, guildId: string, binding: Binding, names: BindingNames): Promise<void> {
+    const data = bindingView(binding, names);
+    return this.#recorder.record(transaction, [{ guildId, type: 'binding.created', data }]);
+  }
+
+  updated(transaction: Transaction, guildId: string, binding: Binding, names: BindingNames): Promise<void> {
+    const data = bindingView(binding, names);
+    return this.#recorder.record(transaction, [{ guildId, type: 'binding.updated', data }]);
+  }
+
+  removed(transaction: Transaction, guildId: string, binding: Binding, names: BindingNames): Promise<void> {
+    const data = bindingView(binding, names);
+    return this.#recorder.record(transaction, [{ guildId, type: 'binding.removed', data }]);
+  }
+}

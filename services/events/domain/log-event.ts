@@ -1,0 +1,30 @@
+import type { EventSource } from '#kit/events/source.ts';
+
+/** An event as it is stored and sent to readers. */
+export interface LogEvent {
+  guildId: string;
+  id: string;
+  seq: number;
+  type: string;
+  createdAt: Date;
+  source: EventSource;
+  data: object;
+}
+
+/** An event that a service recorded, before it has a seq. */
+export interface RecordedEvent {
+  guildId: string;
+  /** Counts from 1 in each guild and recording service. */
+  number: number;
+  id: string;
+  /** Usually a type of the table of event types; a newer version of the recording service may know more. */
+  type: string;
+  createdAtMs: number;
+  source: EventSource;
+  persons: string[];
+  /** A JSON object as text. */
+  data: string;
+}
+
+/** An event that the events service itself records, in a transaction of its own schema. */
+export type OwnEvent = Omit<RecordedEvent, 'guildId' | 'number'>;

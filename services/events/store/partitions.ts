@@ -1,0 +1,66 @@
+import { DatabaseError } from 'pg';
+import type { Queryable } from '#kit/postgres/pool.ts';
+
+const CHECK_VIOLATION = '23514';
+const BATCH = 1_000;
+
+/** True if a row could not be stored because no partition exists for its day. */
+export function isMissingPartition(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === CHECK_VIOLATION && error.routine === 'ExecFindPartition';
+}
+
+/**
+ * Creates the missing partitions of a table for today (UTC) and `days` days after it, and for the days of the
+ * newest events of some guilds, which are later if the clock was set back. Returns the number of created partitions.
+ */
+export async function createPartitions(
+  on: Queryable,
+  table: string,
+  days: number,
+  guildIds: readonly string[] = [],
+): Promise<number> {
+  const rows = await on.query<{ created: boolean }>(
+    `SELECT events.create_partition($1, day::date) AS created FROM (
+       SELECT generate_series(today, today + $2::int, '1 day') AS day
+       FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS now
+       UNION SELECT day FROM events.counters WHERE guild_id = ANY($3::text[])
+     ) AS wanted
+     WHERE to_regclass('events.' || $1 || '_' || to_char(day, 'YYYYMMDD')) IS NULL ORDER BY day`,
+    [table, days, guildIds],
+  );
+  return rows.filter(({ created }) => created).length;
+}
+
+/** Drops the oldest partition whose rows are all older than `seconds`. Returns its name; undefined if there is none. */
+export async function dropExpiredPartition(on: Queryable, table: string, seconds: number): Promise<string | undefined> {
+  const [row] = await on.query<{ name: string | null }>(
+    `SELECT events.drop_partition($1, (clock_timestamp() AT TIME ZONE 'UTC' - $2 * interval '1 second')::date) AS name`,
+    [table, seconds],
+  );
+  return row?.name ?? undefined;
+}
+
+/**
+ * Deletes up to 1,000 rows of days whose events are all older than `seconds`: readers no longer get these events.
+ * Returns true if there may be more.
+ */
+export async function forgetExpiredDays(on: Queryable, seconds: number): Promise<boolean> {
+  const rows = await on.query(
+    `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM events.days
+       WHERE day < (clock_timestamp() AT TIME ZONE 'UTC' - $1 * interval '1 second')::date
+       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    [seconds],
+  );
+  return rows.length === BATCH;
+}
+
+/** Returns the number of partitions of a table and their size in bytes, with indexes. */
+export async function partitionStats(on: Queryable, table: string): Promise<{ partitions: number; bytes: number }> {
+  const [row] = await on.query<{ partitions: number; bytes: number }>(
+    `SELECT count(*) AS partitions, coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint AS bytes
+     FROM pg_inherits WHERE inhparent = to_regclass('events.' || $1)`,
+    [table],
+  );
+  return row ?? { partitions: 0, bytes: 0 };
+}

@@ -1,0 +1,79 @@
+import type { Part } from '../service/lifecycle.ts';
+import type { Logger } from '../telemetry/log.ts';
+
+/** The mean time between two sweeps in milliseconds; each wait varies by plus or minus a half. */
+const INTERVAL_MS = 1_500;
+
+/** A search for rows whose time has come, such as expiries, and which are reported as events. */
+export interface EventSweep {
+  /** The name of the sweep in log lines. */
+  name: string;
+  /**
+   * Claims a batch of due rows, the longest due first, and records their events in the same transaction. Returns true if
+   * more rows may be due.
+   */
+  sweep(): Promise<boolean>;
+}
+
+/**
+ * Runs the sweeps of a process every few seconds, and again immediately while a sweep finds full batches. The sweeps run
+ * independently: a backlog of one does not delay the others. The replicas of a service share the rows by row locks.
+ */
+export class EventSweeper implements Part {
+  readonly name = 'event sweeper';
+  readonly #loops: readonly SweepLoop[];
+
+  constructor(sweeps: readonly EventSweep[], log: Logger) {
+    this.#loops = sweeps.map((sweep) => new SweepLoop(sweep, log));
+  }
+
+  async start(): Promise<void> {
+    for (const loop of this.#loops) loop.schedule();
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+  }
+}
+
+class SweepLoop {
+  readonly #sweep: EventSweep;
+  readonly #log: Logger;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+  #hasFailed = false;
+
+  constructor(sweep: EventSweep, log: Logger) {
+    this.#sweep = sweep;
+    this.#log = log;
+  }
+
+  schedule(): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#running = this.#run().finally(() => this.schedule());
+      },
+      INTERVAL_MS * (0.5 + Math.random()),
+    ).unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      let mayFindMore = true;
+      while (mayFindMore && !this.#isStopped) mayFindMore = await this.#sweep.sweep();
+      this.#hasFailed = false;
+    } catch (error) {
+      // During an outage every sweep fails; one line for it is enough.
+      if (!this.#hasFailed) this.#log.warn({ err: error, sweep: this.#sweep.name }, 'sweep failed, will retry');
+      this.#hasFailed = true;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { DatabaseError } from 'pg';
+
+/** True if a write violated a unique constraint: the named one, or any if no name is passed. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  if (!(error instanceof DatabaseError) || error.code !== '23505') return false;
+  return constraint === undefined || error.constraint === constraint;
+}
+
+/**
+ * True if PostgreSQL rejected the statement or one of its values. Any other error means that the database is
+ * unavailable.
+ */
+export function isRejectedStatement(error: unknown): boolean {
+  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error) && !isStatementLost(error);
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/**
+ * True if an error of PostgreSQL means an outage: connection exceptions, insufficient resources, operator intervention
+ * (including statement timeouts), system errors, a read-only server or an ended session.
+ */
+function isOutage({ code = '', severity }: DatabaseError): boolean {
+  return severity === 'FATAL' || code === READ_ONLY || ['08', '53', '57', '58'].includes(code.slice(0, 2));
+}
+
+/** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
+export function isRetryable(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
+}
+
+/** True if a prepared statement is missing or its columns have changed: a new connection has to prepare it again. */
+function isStatementLost({ code, routine }: DatabaseError): boolean {
+  // The error is identified by the routine of PostgreSQL that reported it, because the message depends on the server's
+  // language.
+  const hasChanged = code === NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
+  return code === UNKNOWN_STATEMENT || code === DUPLICATE_STATEMENT || hasChanged;
+}
+
+const UNKNOWN_STATEMENT = '26000';
+const DUPLICATE_STATEMENT = '42P05';
+const NOT_SUPPORTED = '0A000';
+const READ_ONLY = '25006';
+const LOCK_NOT_AVAILABLE = '55P03';

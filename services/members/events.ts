@@ -1,0 +1,68 @@
+import { unixSeconds } from '#kit/clock.ts';
+import type { EventRecorder } from '#kit/events/recorder.ts';
+import type { EventSource } from '#kit/events/source.ts';
+import type { Transaction } from '#kit/postgres/pool.ts';
+import type { EventData } from '#proto/rest/events/index.ts';
+import type { Changes } from './domain/role-plan.ts';
+import type { SyncJob } from './store/sync-jobs.ts';
+
+/** The result of a role synchronisation of one member. */
+export interface SyncedRoles {
+  guildId: string;
+  chatId: string;
+  /** The linked game account; null if the member is not linked. */
+  gameId: number | null;
+  changes: Changes;
+}
+
+/** Returns the source that was stored with work that is done later; without one the service itself is the source. */
+export const storedSource = (source: EventSource | null): EventSource => source ?? { kind: 'system', id: 'members' };
+
+/** Records the events of the members service, each in the transaction that stores the result of the change. */
+export class MemberEvents {
+  readonly #recorder: EventRecorder;
+
+  constructor(recorder: EventRecorder) {
+    this.#recorder = recorder;
+  }
+
+  /** Records the role changes of members, without those in which nothing was changed and nothing failed. */
+  rolesChanged(transaction: Transaction, synced: readonly SyncedRoles[]): Promise<void> {
+    const changed = synced.filter(
+      ({ changes: { added, removed, failed } }) => added.length + removed.length + failed.length > 0,
+    );
+    return this.#recorder.record(
+      transaction,
+      changed.map(({ guildId, chatId, gameId, changes }) => ({
+        guildId,
+        type: 'roles.changed',
+        data: { chat_id: chatId, game_id: gameId, ...changes, reason: gameId === null ? 'unlinked' : 'bindings' },
+      })),
+    );
+  }
+
+  nicknameChanged(transaction: Transaction, guildId: string, data: EventData<'nickname.changed'>): Promise<void> {
+    return this.#recorder.record(transaction, [{ guildId, type: 'nickname.changed', data }]);
+  }
+
+  /** Records the end of a synchronisation job. Without a source, it is the source of the current work. */
+  jobFinished(transaction: Transaction, job: SyncJob, source?: EventSource): Promise<void> {
+    const { guildId, id, gameGroupId, state, total, done, changed, failed, cause, startedAt, finishedAt } = job;
+    const data = {
+      job_id: id,
+      game_group_id: gameGroupId,
+      total,
+      done,
+      changed,
+      failed,
+      started_at: startedAt && unixSeconds(startedAt),
+      finished_at: finishedAt && unixSeconds(finishedAt),
+      state: state === 'done' ? ('done' as const) : ('failed' as const),
+      // The chat ID that a cause can have is left out, so that the event names no person.
+      cause: cause && { code: cause.code, message: cause.message },
+    };
+    return this.#recorder.record(transaction, [
+      { guildId, type: 'sync.job.finished', data, ...(source && { source }) },
+    ]);
+  }
+}

@@ -1,0 +1,41 @@
+import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
+import type { Transaction } from '#kit/postgres/pool.ts';
+import type { Punishment } from './domain/punishment.ts';
+import type { ShieldEntry } from './domain/shield-entry.ts';
+import { liftedPunishmentEventView, punishmentView, shieldView } from './http/views.ts';
+
+/** The events that moderation records: each function returns one for `record`. */
+export class ModerationEvents {
+  readonly #recorder: EventRecorder;
+
+  constructor(recorder: EventRecorder) {
+    this.#recorder = recorder;
+  }
+
+  /** Records events as the last step of a transaction, in the order given. */
+  record(transaction: Transaction, events: readonly RecordedEvent[]): Promise<void> {
+    return this.#recorder.record(transaction, events);
+  }
+
+  created(guildId: string, punishment: Punishment): RecordedEvent {
+    return { guildId, type: `${punishment.kind}.created`, data: punishmentView(punishment) };
+  }
+
+  lifted(guildId: string, punishment: Punishment, liftedAt: Date): RecordedEvent {
+    return { guildId, type: `${punishment.kind}.lifted`, data: liftedPunishmentEventView(punishment, liftedAt) };
+  }
+
+  expired(guildId: string, punishment: Punishment): RecordedEvent {
+    return { guildId, type: `${punishment.kind}.expired`, data: punishmentView(punishment) };
+  }
+
+  /** A player was put on the guild's flagged list, or the entry was replaced. */
+  shieldAdded(entry: ShieldEntry): RecordedEvent {
+    return { guildId: entry.guildId, type: 'shield.added', data: shieldView(entry) };
+  }
+
+  /** An entry of the guild's flagged list was removed or has expired. */
+  shieldRemoved(entry: ShieldEntry): RecordedEvent {
+    return { guildId: entry.guildId, type: 'shield.removed', data: shieldView(entry) };
+  }
+}

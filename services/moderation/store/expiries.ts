@@ -1,0 +1,46 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Punishment } from '../domain/punishment.ts';
+import type { ShieldEntry } from '../domain/shield-entry.ts';
+import { PUNISHMENT_COLUMNS } from './columns.ts';
+import { ENTRY } from './shield.ts';
+
+/** The subquery is evaluated once; a bare clock_timestamp() is volatile and cannot use an index. */
+const NOW = '(SELECT clock_timestamp())';
+
+/**
+ * Marks up to `limit` expired punishments as ended, the longest expired first, and returns them in this order. Rows that
+ * another transaction has locked are left to that transaction.
+ */
+export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(Punishment & { guildId: string })[]> {
+  return on.query(
+    `WITH due AS MATERIALIZED (
+       SELECT guild_id, id FROM moderation.punishments
+       WHERE ended_at IS NULL AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}
+       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+     ), ended AS (
+       UPDATE moderation.punishments SET ended_at = expires_at
+       WHERE (guild_id, id) IN (SELECT guild_id, id FROM due) RETURNING *
+     )
+     SELECT guild_id AS "guildId", ${PUNISHMENT_COLUMNS} FROM ended ORDER BY ended.expires_at, guild_id, ended.id`,
+    [limit],
+  );
+}
+
+/**
+ * Marks the expiry of up to `limit` entries of guilds' flagged lists as reported, the longest expired first, and returns
+ * the entries in this order. The entries stay in the lists until they are removed.
+ */
+export function claimExpiredEntries(on: Queryable, limit: number): Promise<ShieldEntry[]> {
+  return on.query(
+    `WITH due AS MATERIALIZED (
+       SELECT guild_id, game_id FROM moderation.shield
+       WHERE guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}
+       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+     ), reported AS (
+       UPDATE moderation.shield SET expiry_reported_to = expires_at
+       WHERE (guild_id, game_id) IN (SELECT guild_id, game_id FROM due) RETURNING *
+     )
+     SELECT ${ENTRY} FROM reported ORDER BY reported.expires_at, guild_id, game_id`,
+    [limit],
+  );
+}

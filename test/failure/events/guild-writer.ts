@@ -1,0 +1,58 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { asApiError, isServerError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import type { EventType } from '#proto/rest/events/index.ts';
+import type { Deployment } from '../deployment.ts';
+import type { Writer } from '../writer.ts';
+import { lineOf } from './lines.ts';
+
+const PAUSE_MS = 250;
+
+/** What writers use to change the data of a guild. */
+export class GuildWriter {
+  readonly guild: string;
+  readonly #writer: Writer;
+  readonly #deployment: Deployment;
+  /** The changes that were acknowledged, as the lines of their events. */
+  readonly confirmed: string[] = [];
+
+  constructor(guild: string, writer: Writer, deployment: Deployment) {
+    this.guild = guild;
+    this.#writer = writer;
+    this.#deployment = deployment;
+  }
+
+  confirm(type: EventType, ...identity: (string | number)[]): void {
+    this.confirmed.push(lineOf(type, ...identity));
+  }
+
+  get = (path: string) => this.#writer.get(this.guild, path);
+  post = (path: string, body: object) => this.#writer.post(this.guild, path, body);
+  patch = (path: string, body: object) => this.#writer.write('PATCH', this.guild, path, body);
+  delete = (path: string) => this.#writer.write('DELETE', this.guild, path, {});
+  /** Sends a request that is not repeated. The result is undefined if it was not acknowledged. */
+  attempt = (path: string, body: object) => this.#writer.attempt(this.guild, path, body);
+
+  /** Makes a call as an operator, and repeats it until it succeeds. Throws if it is rejected. */
+  async operate<Definition extends DefinitionShape, Result>(
+    name: string,
+    definition: Definition,
+    call: (client: GrpcClient<Definition>) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      const { client, close } = this.#deployment.operator(name, definition);
+      try {
+        return await call(client);
+      } catch (error) {
+        if (!isServerError(asApiError(error))) throw error;
+      } finally {
+        close();
+      }
+      await wait(PAUSE_MS);
+    }
+  }
+}
+
+/** Makes some changes of a guild's data; `turn` counts from 0. */
+export type Turn = (writer: GuildWriter, turn: number) => Promise<void>;
