@@ -57,7 +57,7 @@ export interface PipelineParts {
   telemetry: GatewayTelemetry;
 }
 
-/** The state of one request in the pipeline. */
+/** The state of one request while the gateway handles it. */
 interface RequestState extends Held {
   request: IncomingMessage;
   response: ServerResponse;
@@ -200,7 +200,7 @@ export class Pipeline {
     const { request, response } = state;
     const address = () => this.#callerAddress(state);
     const found = this.#parts.authenticate.run({ request, query, response, address });
-    // Only a request whose API key must be looked up in auth waits here.
+    // Only a request whose API key must be looked up in the auth service waits here.
     return found instanceof Promise ? this.admission.whileUnauthenticated(networkOf(address()), found) : found;
   }
 

@@ -82,7 +82,9 @@ async function expectRecovery(limiter: Limiter, name: string): Promise<void> {
   const started = performance.now();
   await soon(async () => expect(await state()).toEqual({ degraded: false, open: 0 }), 20);
   withinBound(`an idle gateway uses Redis again: ${name}`, performance.now() - started, RECOVERY_MS);
-  expect(lines.filter((line) => line.startsWith('rate limits are')).at(-1)).toBe('rate limits are exact again');
+  expect(lines.filter((line) => line.startsWith('rate limits are')).at(-1)).toBe(
+    'rate limits are counted in Redis again',
+  );
   await untilExact(limiter);
 }
 

@@ -37,7 +37,7 @@ let lastGuild = 910000000000000000n;
 interface Request {
   key?: string;
   guildId?: string;
-  /** The replica of activity that receives the request; the first replica by default. */
+  /** The replica of the activity service that receives the request; the first replica by default. */
   at?: RunningService | undefined;
 }
 
@@ -94,7 +94,7 @@ export class ActivityFixture {
     return startService(activityService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** Starts activity as a separate process with the machine's clock, and waits until it is ready. */
+  /** Starts the activity service as a separate process with the machine's clock, and waits until it is ready. */
   async startProcess(databaseUrl: string): Promise<ReplicaProcess> {
     const environment = { ...this.environment(), DATABASE_URL: databaseUrl };
     const replica = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);

@@ -19,7 +19,8 @@ export interface MethodRule {
   role: Role;
   /**
    * When calls of the method are audited. `before`: an audit entry is committed before the call can be made. `itself`:
-   * the method belongs to auth and writes the entry in the transaction of its change. `never`: the method only reads.
+   * the method belongs to the auth service and writes the entry in the transaction of its change. `never`: the method
+   * only reads.
    */
   audited: 'before' | 'itself' | 'never';
   /** Set if the audit entry contains no data of the request, because the call erases or exports the data of a user. */
