@@ -42,7 +42,7 @@ describe('a command for one server is finished', () => {
         number: 1,
         type: 'command.finished',
         source: KEY,
-        persons: ['chat:operator', 'game:7001', 'game:operator'],
+        persons: ['game:7001'],
         data: {
           command_id: id,
           type: 'kick',
