@@ -76,7 +76,13 @@ const EXACT: readonly Comparison[] = [
   },
   {
     types: ['binding.created', 'binding.updated', 'binding.removed'],
-    told: (events) => left(events, ({ data }) => data.id, bindingLine, ({ type }) => type !== 'binding.removed'),
+    told: (events) =>
+      left(
+        events,
+        ({ data }) => data.id,
+        bindingLine,
+        ({ type }) => type !== 'binding.removed',
+      ),
     stored: `SELECT concat_ws(' ', 'binding', id, chat_role_id, min_rank, max_rank, coalesce(priority::text, ''))
       FROM bindings.bindings WHERE guild_id = $1`,
   },
@@ -170,11 +176,9 @@ export async function compare(
   for (const comparison of EXACT) {
     const own = events.filter(({ type }) => comparison.types.includes(type));
     told.push(...(comparison.told?.(own) ?? own.map(lineOfEvent)));
-    const rows = await databaseRows<{ line: string }>(
-      url,
-      `SELECT line FROM (${comparison.stored}) AS stored (line)`,
-      [guild],
-    );
+    const rows = await databaseRows<{ line: string }>(url, `SELECT line FROM (${comparison.stored}) AS stored (line)`, [
+      guild,
+    ]);
     stored.push(...rows.map(({ line }) => line));
   }
   return { told, stored };

@@ -42,7 +42,7 @@ export class GuildRun {
     return this.#requests.repeats - this.#requests.limited;
   }
 
-  /** Starts to write and to read; a rejected write rejects `writing`. */
+  /** Starts to write and to read; a rejected write rejects `running`. */
   start(): this {
     this.#writing = Promise.all(this.#turns().map((turn) => this.#repeat(turn)));
     return this.follow();
@@ -68,8 +68,8 @@ export class GuildRun {
     return this;
   }
 
-  /** Rejects if a write was rejected; resolves once all writers have stopped. */
-  get writing(): Promise<unknown> {
+  /** Rejects if a request was rejected; resolves once all writers and readers have stopped. */
+  get running(): Promise<unknown> {
     return Promise.all([this.#writing, this.#following]);
   }
 
@@ -84,7 +84,7 @@ export class GuildRun {
     this.#stopped.abort();
     this.#ended.abort();
     this.#stream?.close();
-    await this.writing;
+    await this.running;
   }
 
   /** What is wrong now: changes without their event, events without their change, and events that a reader missed. */

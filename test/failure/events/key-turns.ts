@@ -1,5 +1,5 @@
-import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { readApiKey } from '#kit/security/api-key.ts';
+import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { GuildWriter, Turn } from './guild-writer.ts';
 
 const NAME = 'short-lived';
@@ -48,9 +48,7 @@ export const keysTurn: Turn = async (writer, turn) => {
   writer.confirm('key.changed', keyId);
   if (turn % 2 === 1) {
     const leaked = { guildId: guild, hash: readApiKey(secret)?.hash as Buffer, url: '', source: 'test' };
-    await operate('auth', auth, (client) =>
-      client.revokeLeakedKeys({ keys: [leaked], dryRun: false, actor: 'test' }),
-    );
+    await operate('auth', auth, (client) => client.revokeLeakedKeys({ keys: [leaked], dryRun: false, actor: 'test' }));
     writer.confirm('key.leaked', keyId);
     writer.confirm('key.revoked', keyId);
   }
