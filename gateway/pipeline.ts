@@ -8,7 +8,6 @@ import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
 import { addResponseHeader } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
-import { readQuery } from '#kit/http/validate.ts';
 import { readApiKey } from '#kit/security/api-key.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
@@ -31,6 +30,7 @@ import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
 import { checkScope, scopesOf } from './steps/scope.ts';
+import { closeWithClient, isStream, waitMsOf } from './steps/waiting.ts';
 import { forwardStream } from './streams/forward.ts';
 import type { Streams } from './streams/streams.ts';
 import type { GatewayTelemetry } from './telemetry/telemetry.ts';
@@ -57,7 +57,7 @@ export interface PipelineParts {
   telemetry: GatewayTelemetry;
 }
 
-/** The state of one request in the pipeline. */
+/** The state of one request while the gateway handles it. */
 interface RequestState extends Held {
   request: IncomingMessage;
   response: ServerResponse;
@@ -125,7 +125,12 @@ export class Pipeline {
     // body.
     if (response.writableEnded) return;
     state.started = performance.now();
-    const rejection = await this.#steps(state).catch(asApiError);
+    let rejection: Rejection;
+    try {
+      rejection = await this.#steps(state);
+    } catch (error) {
+      rejection = asApiError(error);
+    }
     try {
       if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
       // The response is written, or the client has disconnected. The connection, not the request, limits how long the
@@ -147,52 +152,71 @@ export class Pipeline {
    */
   async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
-    const { matcher, authenticate } = this.#parts;
+    const { limiter, clock, usage } = this.#parts;
+    const malformed = this.#checkMessage(request, response);
+    if (malformed) return malformed;
+    const { path, query } = splitTarget(request.url ?? '');
+    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
+    const match = this.#match(state, path);
+    if (match instanceof ApiError) return match;
+    const { route } = match;
+    const found = this.#authenticate(state, query);
+    const grant = found instanceof Promise ? await found : found;
+    if (grant instanceof ApiError) return grant;
+    const waitMs = waitMsOf(route, query);
+    const rejection =
+      this.#authorise(state, match, grant, waitMs) ?? (await checkLimits({ route, grant, limiter, clock, response }));
+    if (rejection) return rejection;
+    usage.record(grant);
+    // The gateway may already have responded to a protocol error in the request's body.
+    if (response.writableEnded) return undefined;
+    if (route.service === 'gateway') return this.#respondHere(state, grant);
+    const overload = this.#receive(state);
+    if (overload) return overload;
+    await this.#forward(state, route, grant, waitMs);
+    return undefined;
+  }
+
+  /** Rejects requests that a service could read differently, and removes headers that a client could forge. */
+  #checkMessage(request: IncomingMessage, response: ServerResponse): Rejection {
     const malformed = guard(request);
     if ((malformed && closesConnection(malformed)) || closesAfterResponse(request.headers)) {
       addResponseHeader(response, 'connection', 'close');
     }
-    if (malformed) return malformed;
-    stripReserved(request);
-    const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
-    const match = matcher.match(request.method ?? '', path);
+    if (!malformed) stripReserved(request);
+    return malformed;
+  }
+
+  /** Finds the route of a request, and takes an in-flight slot for it. */
+  #match(state: RequestState, path: string): Match | ApiError {
+    const match = this.#parts.matcher.match(state.request.method ?? '', path);
     if (match instanceof ApiError) return match;
     state.context.route = match.route.name;
-    announceDeprecation(match.route, response);
-    const overload = this.admission.enter(state);
-    if (overload) return overload;
-    const address = () => this.#callerAddress(state);
-    const found = authenticate.run({ request, query, response, address });
-    const isKeyLookup = found instanceof Promise;
-    const grant = await (isKeyLookup ? this.admission.whileUnauthenticated(networkOf(address()), found) : found);
-    return grant instanceof ApiError ? grant : this.#authorise(state, match, grant);
+    announceDeprecation(match.route, state.response);
+    return this.admission.enter(state) ?? match;
   }
 
-  async #authorise(state: RequestState, match: Match, grant: KeyGrant): Promise<Rejection> {
-    const { limiter, clock, telemetry, connections } = this.#parts;
+  #authenticate(state: RequestState, query: string): KeyGrant | ApiError | Promise<KeyGrant | ApiError> {
     const { request, response } = state;
-    const { route } = match;
-    state.context.keyId = grant.keyId;
+    const address = () => this.#callerAddress(state);
+    const found = this.#parts.authenticate.run({ request, query, response, address });
+    // Only a request whose API key must be looked up in the auth service waits here.
+    return found instanceof Promise ? this.admission.whileUnauthenticated(networkOf(address()), found) : found;
+  }
+
+  /** Checks what the API key may do, and counts the request towards its guild's share. */
+  #authorise(state: RequestState, match: Match, grant: KeyGrant, waitMs: number): Rejection {
+    const { telemetry, connections } = this.#parts;
+    const { request, response, context } = state;
+    context.keyId = grant.keyId;
     telemetry.authenticated(grant);
     if (!connections.authenticated(request.socket, grant.guildId)) addResponseHeader(response, 'connection', 'close');
-    const waitMs = waitMsOf(route, splitTarget(request.url ?? '').query);
-    const rejection =
+    return (
       this.#allowlists.check(grant, () => this.#clientAddress(state)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
-      checkScope(route, grant) ??
-      this.admission.share(state, grant.guildId, waitMs > 0 || isStream(route, request)) ??
-      (await checkLimits({ route, grant, limiter, clock, response }));
-    return rejection ?? this.#admit(state, route, grant, waitMs);
-  }
-
-  async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Rejection> {
-    const { response } = state;
-    this.#parts.usage.record(grant);
-    // The gateway may already have responded to a protocol error in the request's body.
-    if (response.writableEnded) return undefined;
-    if (route.service === 'gateway') return this.#respondHere(state, grant);
-    return this.#receive(state) ?? this.#forward(state, route, grant, waitMs);
+      checkScope(match.route, grant) ??
+      this.admission.share(state, grant.guildId, waitMs > 0 || isStream(match.route, request))
+    );
   }
 
   /** While the client is still sending the body, at its own pace, the request does not count as in flight. */
@@ -265,31 +289,7 @@ export class Pipeline {
   }
 }
 
-/**
- * Closes a poll's connection when the client ends its sending side. Other clients that do so still get their response,
- * but a client that ends its side while it waits for commands has most likely gone.
- */
-function closeWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
-  const close = () => void socket.destroy();
-  if (socket.readableEnded) return close();
-  socket.once('end', close);
-  // The listener is removed with the response, so that later requests of the connection are served normally.
-  response.once('close', () => socket.off('end', close));
-}
-
 function oneHeader(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : value;
-}
-
-/** True if the request opens a stream of events. A HEAD request only gets the headers of the response. */
-function isStream({ eventStream }: Route, { method }: IncomingMessage): boolean {
-  return eventStream === true && method === 'GET';
-}
-
-/** Returns the milliseconds that a long poll asks to wait; 0 for a value that the service will reject. */
-function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
-  if (!longPoll || query === '') return 0;
-  const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
-  return typeof wait === 'number' ? wait * 1000 : 0;
 }

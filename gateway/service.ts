@@ -28,7 +28,7 @@ import { Streams } from './streams/streams.ts';
 import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
-/** The timeout of an API key verification in auth, in milliseconds. */
+/** The timeout of an API key verification in the auth service, in milliseconds. */
 const VERIFY_MS = 1_000;
 
 const MAX_HEADER_BYTES = 16 * 1024;

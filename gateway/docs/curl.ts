@@ -1,6 +1,9 @@
 import { type Components, type Operation, type Parameter, resolveRef } from '../openapi/document.ts';
 
-/** A placeholder for the guild ID until the JSON is quoted for the shell. */
+/**
+ * The shell variable that holds the guild ID. In the JSON body it is a placeholder, until the JSON is quoted for the
+ * shell.
+ */
 const GUILD = '$GUILD';
 
 /**

@@ -12,7 +12,7 @@ export interface AdmissionOptions {
   maxWaitingPolls: number;
 }
 
-/** The admission slots that one request holds at the moment. */
+/** The slots (shares of the limits on concurrent requests) that one request holds at the moment. */
 export interface Held {
   slot: 'none' | 'in flight' | 'receiving' | 'waiting';
   /** The guild whose share of the slots the request uses. */
@@ -117,7 +117,9 @@ export class Admission {
     held.slot = 'in flight';
   }
 
-  /** Releases all admission slots that the request holds. */
+  /**
+   * Releases all slots that the request holds, so that they no longer count towards the limits on concurrent requests.
+   */
   leave(held: Held): void {
     this.#leaveSlot(held);
     if (held.sharedBy === undefined) return;

@@ -48,7 +48,7 @@ export function respondToProtocolErrors(server: Server, { refused, methodsOf, me
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  // Without an `upgrade` listener Node ignores the Upgrade header and emits a normal request.
+  // There is no `upgrade` listener, so Node ignores the Upgrade header and emits a normal request.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
     // For a CONNECT with a body Node passes a separate stream, so the socket is taken from the request.

@@ -9,7 +9,10 @@ export function shareOf(max: number, needed = 0): number {
   return Math.max(1, Math.floor(max / 10), Math.min(needed, Math.floor(max / 2)));
 }
 
-/** Slots with a limited share for each holder, such as a guild or a client address. */
+/**
+ * A limited number of slots, such as those for concurrent requests. Each holder, such as a guild or a client address,
+ * may take a share of them.
+ */
 export class SharedSlots<Holder> {
   readonly #max: number;
   readonly #maxPerHolder: number;

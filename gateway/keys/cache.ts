@@ -4,32 +4,35 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 /** The grant (guild, scopes, limits) of one secret of an API key, as read from the auth service. */
 interface VerifiedGrant {
   readonly grant: KeyGrant;
-  /** When the lookup was sent to auth, in Unix milliseconds. Auth read the grant after that time. */
+  /**
+   * When the API key lookup was sent to the auth service, in Unix milliseconds. The grant is at least as new as this
+   * time.
+   */
   readonly readAt: number;
   /**
-   * A factor from 0.8 to 1.2 for the time that the grant counts as fresh, so that cached keys do not all expire
-   * together.
+   * A random factor from 0.8 to 1.2. The time for which the cached grant may be used is multiplied by it, so that
+   * cached API keys do not all expire at the same time.
    */
   readonly jitter: number;
 }
 
-/** A cached grant of an API key. */
+/** A cached grant: what an API key gives access to, with which scopes and limits. */
 export interface CachedGrant extends VerifiedGrant {
-  /** The version of the newest received key change that is newer than `grant`; 0 = none. */
+  /** The version of the newest received change of this API key, if it is newer than `grant`; otherwise 0. */
   readonly changedVersion: number;
-  /** True if the cached grant was used since it was read from auth. */
+  /** True if a request has used the cached grant since it was read from the auth service. */
   isUsed: boolean;
 }
 
-/** The maximum number of scope lists that cached grants share. */
+/** The maximum number of different scope lists that are stored once and shared by cached grants. */
 const MAX_SHARED = 1_000;
 
 /** Caches the grants of API keys by the hash of the secret. The least recently used grant is evicted first. */
 export class GrantCache {
   readonly #entries: LRUCache<string, CachedGrant>;
   /**
-   * One shared list for each set of scopes, by the text of the set. Most API keys have one of a few sets, so this saves
-   * memory.
+   * One list for each set of scopes, shared by all cached grants with this set. Most API keys have one of a few sets,
+   * so this saves memory. The key is the set as text.
    */
   readonly #scopes = new Map<string, string[]>();
 
@@ -53,7 +56,8 @@ export class GrantCache {
   }
 
   /**
-   * Records that the API key has changed. Its cache entry stays, but the key must be verified again before it is used.
+   * Records that the API key has changed. Its cache entry stays, but must not be used until the auth service has
+   * verified the key again.
    */
   markChanged(id: string, version: number): void {
     const entry = this.#entries.peek(id);

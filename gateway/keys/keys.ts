@@ -29,7 +29,7 @@ const RENEWAL_SHARE = 0.75;
 const MAX_RENEWALS = 32;
 /** How long an API key counts as known to this gateway after its verification, in milliseconds. */
 const KNOWN_MS = 24 * 3_600_000;
-/** How often an API key is looked up in total if it changes during each lookup. */
+/** The maximum number of lookups for one request, if the API key changes during each of them. */
 const MAX_ATTEMPTS = 3;
 const PROBE_INTERVAL_MS = 1_000;
 
@@ -173,14 +173,15 @@ export class Keys {
   }
 
   /**
-   * True if this gateway has verified the API key within the last 24 hours, and auth has not rejected the key since.
+   * True if this gateway has verified the API key within the last 24 hours, and the auth service has not rejected the
+   * key since.
    */
   isKnown({ hashText }: ApiKey): boolean {
     const entry = this.#cache.get(hashText);
     return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
   }
 
-  /** True if `find` would start a new lookup in auth for an API key that is not cached. */
+  /** True if `find` would start a new lookup in the auth service for an API key that is not cached. */
   needsLookup({ hashText }: ApiKey): boolean {
     return !this.#isInvalid(hashText) && !this.#verifier.isVerifying(hashText);
   }
@@ -206,7 +207,7 @@ export class Keys {
     this.#probe(this.#options.clock.now());
   }
 
-  /** Looks up the API key in auth, again if the key changes during the lookup. */
+  /** Looks up the API key in the auth service, again if the key changes during the lookup. */
   async #verify(id: string, key: ApiKey, priority: Priority): Promise<KeyGrant | undefined> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { grant, changedVersion } = await this.#verifier.verify(id, key, priority);
@@ -245,7 +246,8 @@ export class Keys {
   #mayBeStale(entry: CachedGrant, now: number): boolean {
     const { proof, staleSeconds } = this.#options;
     if (entry.changedVersion > 0 || this.#hasLapsed(entry.grant)) return false;
-    // While the stream of key changes is alive, auth is reachable, and only keys that the stream covers may be used.
+    // While the stream of key changes is alive, the auth service is reachable, and only keys whose changes the stream
+    // would have reported may be used.
     if (proof.isAlive(now) && !proof.covers(entry.readAt, now)) return false;
     return isWithin(now - proof.confirmedAt(entry.readAt), staleSeconds * 1000);
   }

@@ -1,6 +1,6 @@
 /**
- * Auth sends a beat once a second. After this many milliseconds without a beat, the stream of key changes counts as
- * disconnected.
+ * The auth service sends a beat (a heartbeat message) once a second. After this many milliseconds without a beat, the
+ * stream of key changes counts as disconnected.
  */
 export const BEAT_TIMEOUT_MS = 2_500;
 /**
@@ -16,7 +16,10 @@ export class ChangeProof {
   #lastBeat = Number.NEGATIVE_INFINITY;
   #isDisconnected = true;
 
-  /** Called when auth sends a beat, which confirms that all key changes until now were received. */
+  /**
+   * Called when the auth service sends a beat (a heartbeat message), which confirms that all key changes until now were
+   * received.
+   */
   beat(now: number): void {
     // After a long gap between beats, or if the clock was set back, key changes may have been missed.
     if (!isWithin(now - this.#lastBeat, MAX_GAP_MS)) this.#since = now;

@@ -5,11 +5,11 @@ const TTL_MS = 5_000;
 const MAX = 10_000;
 
 /**
- * The hashes of API keys that auth has recently rejected. Stored apart from the grants, so that a flood of invalid keys
- * cannot evict valid keys.
+ * The hashes of API keys that the auth service has recently rejected. Stored apart from the grants, so that a flood of
+ * invalid keys cannot evict valid keys.
  */
 export class Refusals {
-  /** When auth rejected each API key, in Unix milliseconds. */
+  /** When the auth service rejected each API key, in Unix milliseconds. */
   readonly #rejectedAt = new LRUCache<string, number>({ max: MAX });
 
   has(id: string, now: number): boolean {

@@ -59,7 +59,7 @@ export class KeyUsage implements Part {
     this.#unsent.set(grant.keyId, { guildId: grant.guildId, keyId: grant.keyId, usedAt: unixSeconds(now) });
   }
 
-  /** Sends the recorded key usage to auth, after any send that is still in progress. */
+  /** Sends the recorded key usage to the auth service, after any send that is still in progress. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() => this.#send());
     return this.#sending;

@@ -5,9 +5,9 @@ import type { ApiKey } from '#kit/security/api-key.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 
-/** The maximum number of API keys that are being looked up in auth, and so the maximum in one message. */
+/** The maximum number of API keys that are being looked up in the auth service, and so the maximum in one message. */
 const MAX_IN_FLIGHT = 64;
-/** The maximum number of API keys that wait for a lookup. */
+/** The maximum number of API keys that wait until they can be looked up. */
 const MAX_QUEUED = 1_024;
 /**
  * The maximum number of low priority lookups in flight and in the queue, so that a flood of invalid API keys does not
@@ -17,22 +17,22 @@ const MAX_LOW_IN_FLIGHT = 16;
 const MAX_LOW_QUEUED = 256;
 /** The maximum time that an API key waits in the lookup queue, in milliseconds. */
 const MAX_QUEUE_MS = 1_000;
-/** How long auth counts as failing after its last failure, in milliseconds. */
+/** How long the auth service counts as failing after its last failure, in milliseconds. */
 const FAILURE_TTL_MS = 2_500;
-/** A hash that belongs to no API key, to probe whether auth responds. */
+/** A hash that belongs to no API key, to probe whether the auth service responds. */
 const NO_KEY = { guildId: '10000000000000000', hash: Buffer.alloc(32) };
 
-/** The result of looking up one API key in auth. */
+/** The result of looking up one API key in the auth service. */
 export interface LookupResult {
   /** The grant of the API key; undefined if the key is unknown or no longer valid. */
   grant: KeyGrant | undefined;
-  /** When the lookup was sent to auth, in Unix milliseconds. */
+  /** When the lookup was sent to the auth service, in Unix milliseconds. */
   requestedAt: number;
   /** The version of the newest change of the API key that was received during the lookup; 0 = none. */
   changedVersion: number;
 }
 
-/** The data that auth needs to look up an API key. */
+/** The data that the auth service needs to look up an API key. */
 type KeyIdentity = Pick<ApiKey, 'guildId' | 'hash'>;
 
 /** The priority of a key lookup. `low` is for clients with many failed authentications. */
@@ -56,14 +56,14 @@ export interface VerifierOptions {
 }
 
 /**
- * Looks up API keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key
- * once.
+ * Looks up API keys in the auth service. Lookups that start in the same turn of the event loop are sent in one message,
+ * each key once.
  */
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #pending = new Map<string, Lookup>();
   readonly #queues: Record<Priority, Lookup[]> = { normal: [], low: [] };
-  /** The number of API keys that are being looked up in auth, by priority. */
+  /** The number of API keys that are being looked up in the auth service, by priority. */
   readonly #inFlight: Record<Priority, number> = { normal: 0, low: 0 };
   #scheduled = false;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -72,7 +72,7 @@ export class Verifier {
     this.#options = options;
   }
 
-  /** True if the last message to auth failed a short time ago. */
+  /** True if the last message to the auth service failed a short time ago. */
   get isFailing(): boolean {
     return isWithin(this.#options.clock.now() - this.#failedAt, FAILURE_TTL_MS);
   }
@@ -82,7 +82,7 @@ export class Verifier {
     return this.#pending.has(id);
   }
 
-  /** Looks up the API key in auth. Throws UNAVAILABLE if auth is not reachable or the queue is full. */
+  /** Looks up the API key in the auth service. Throws UNAVAILABLE if auth is not reachable or the queue is full. */
   async verify(id: string, key: KeyIdentity, priority: Priority = 'normal'): Promise<LookupResult> {
     const pending = this.#pending.get(id);
     if (pending) return pending.promise;
@@ -102,7 +102,7 @@ export class Verifier {
     if (lookup) lookup.changedVersion = Math.max(lookup.changedVersion, version);
   }
 
-  /** Checks whether auth responds, with a lookup of no real API key. */
+  /** Checks whether the auth service responds, with a lookup of no real API key. */
   async probe(): Promise<void> {
     try {
       await this.#options.client.verify({ keys: [NO_KEY] });
@@ -160,7 +160,7 @@ export class Verifier {
   async #request(lookups: Lookup[]): Promise<(KeyGrant | undefined)[]> {
     const keys = lookups.map(({ key }) => ({ guildId: key.guildId, hash: key.hash }));
     const { results } = await this.#options.client.verify({ keys });
-    // A result that is missing in auth's response must not count as an unknown API key.
+    // A result that is missing in the auth service's response must not count as an unknown API key.
     if (results.length !== keys.length)
       throw new Error(`auth returned ${results.length} results for ${keys.length} keys`);
     return results.map((result) => result.grant);

@@ -12,7 +12,8 @@ const CHECK_INTERVAL_MS = 250;
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
 /**
- * The maximum number of API keys whose last version is stored: more than change in the 15 s that a new stream repeats.
+ * The maximum number of API keys whose last version is stored. It is higher than the number of keys that change within
+ * 15 s, the time whose changes each new stream repeats.
  */
 const MAX_VERSIONS = 10_000;
 
@@ -23,14 +24,22 @@ export interface ChangeWatchOptions {
   random: () => number;
   metrics: Metrics;
   log: Logger;
-  /** Called when auth sends a beat, which confirms that auth has sent every key change until now. */
+  /**
+   * Called when the auth service sends a beat: a heartbeat message which confirms that every API key change until now
+   * has been sent.
+   */
   onBeat: () => void;
   onChange: (change: KeyChange) => void;
-  /** Called when a live stream of key changes has ended or has sent no beat for too long. */
+  /**
+   * Called when the stream of API key changes has ended, or the auth service has sent no beat (a heartbeat message) on
+   * it for too long.
+   */
   onDisconnect: () => void;
 }
 
-/** Keeps one stream of API key changes from auth open, with reconnects, until it is stopped. */
+/**
+ * Keeps a gRPC stream of API key changes from the auth service open, and reconnects when it ends, until it is stopped.
+ */
 export class ChangeWatch implements Part {
   readonly name = 'key changes';
   readonly #options: ChangeWatchOptions;
@@ -57,12 +66,12 @@ export class ChangeWatch implements Part {
     this.#options = options;
     this.#alive = options.metrics.gauge(
       'gateway_key_stream_alive',
-      '1 while this gateway receives API key changes from auth, otherwise 0',
+      '1 while this gateway receives API key changes from the auth service, otherwise 0',
     );
     this.#alive.set(0);
     this.#propagation = options.metrics.duration(
       'gateway_key_change_propagation_seconds',
-      'Time from the change of an API key in auth until this gateway received it',
+      'Time from the change of an API key in the auth service until this gateway received it',
     );
   }
 
@@ -107,7 +116,7 @@ export class ChangeWatch implements Part {
   }
 
   #handleChange(change: KeyChange): void {
-    // A key change from before the first stream does not show how long propagation takes.
+    // A key change that was made before the first stream was opened does not show how long changes take to arrive.
     const wasWatching = this.#isAlive || change.changedAtMs > this.#lastBeat;
     if (this.#isNew(change) && wasWatching) {
       this.#propagation.observe({}, Math.max(0, this.#options.clock.now() - change.changedAtMs) / 1000);
@@ -132,8 +141,8 @@ export class ChangeWatch implements Part {
   }
 
   /**
-   * Logs the loss of the stream of key changes after BEAT_TIMEOUT_MS. Auth regularly ends streams to spread them over
-   * its replicas, and usually the next stream is alive in time.
+   * Logs the loss of the stream of key changes if no new stream is open after BEAT_TIMEOUT_MS. The auth service
+   * regularly ends streams to spread them over its replicas, and the gateway usually reconnects in time.
    */
   #logLoss(): void {
     if (!this.#isLoggedAlive || isWithin(this.#options.clock.now() - this.#lastBeat, BEAT_TIMEOUT_MS)) return;

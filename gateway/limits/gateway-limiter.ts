@@ -129,7 +129,7 @@ export class GatewayLimiter implements Limiter {
   #logRecovery(): void {
     if (!this.#isLossLogged || this.isDegraded) return;
     this.#isLossLogged = false;
-    this.#log.info('rate limits are exact again');
+    this.#log.info('rate limits are counted in Redis again');
   }
 
   #logLoss(error: unknown): void {

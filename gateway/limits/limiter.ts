@@ -21,8 +21,8 @@ export interface LimitState {
 }
 
 /**
- * How a rate limit was decided. `degraded`: Redis did not respond in time, and this process decided from its own
- * counts.
+ * How a rate limit was decided. `exact`: by the counters in Redis. `degraded`: by the counters of this process alone,
+ * because Redis did not respond in time.
  */
 export type Mode = 'exact' | 'degraded';
 

@@ -1,17 +1,13 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import DataLoader from 'dataloader';
-import { Cluster, Command, type Result } from 'ioredis';
+import { Cluster, Command } from 'ioredis';
 import type { RedisClient } from '#kit/redis/client.ts';
 import { type Decision, guildTag, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    /** Runs limits.lua in Redis. Takes the number of Redis keys, the keys, then the arguments. */
-    applyLimits(...words: (string | number)[]): Result<number[], Context>;
-  }
-}
+/** The name under which Redis stores the script after its first run. */
+const SCRIPT_SHA1 = createHash('sha1').update(SCRIPT).digest('hex');
 
 /** The name of the only Redis server if Redis is no Cluster. */
 const ONLY_SERVER = 'redis';
@@ -82,7 +78,6 @@ export class RedisLimiter implements Limiter {
     { windowMs = WINDOW_MS, guard = (_server, call) => call() }: RedisLimiterOptions = {},
   ) {
     this.#redis = redis;
-    redis.defineCommand('applyLimits', { lua: SCRIPT });
     this.#windowMs = windowMs;
     this.#guard = guard;
   }
@@ -116,7 +111,7 @@ export class RedisLimiter implements Limiter {
     if (guildId === undefined) return;
     const key = limitKey(guildId, PROBE_LIMIT);
     // The script gets a request with one limit of 0, which is rejected and therefore not counted.
-    await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING_KNOWN.window, NOTHING_KNOWN.deadline, 0, 0);
+    await this.#applyLimits([key], [this.#windowMs, 1, NOTHING_KNOWN.window, NOTHING_KNOWN.deadline, 0, 0]);
   }
 
   /** Returns an invented guild ID whose Redis Cluster slot is on this server. */
@@ -166,9 +161,19 @@ export class RedisLimiter implements Limiter {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
     const keys: string[] = [];
     for (const part of parts) keys.push(...part.keys);
-    const words = [keys.length, ...keys, this.#windowMs];
-    for (const { values } of parts) words.push(...values);
-    return readReply(await this.#guard(server, () => this.#redis.applyLimits(...words)), parts);
+    const values = [this.#windowMs];
+    for (const part of parts) values.push(...part.values);
+    return readReply(await this.#guard(server, () => this.#applyLimits(keys, values)), parts);
+  }
+
+  /** Runs limits.lua in Redis by its hash, which is shorter than the script; Redis may not know the hash after a restart. */
+  async #applyLimits(keys: string[], values: number[]): Promise<number[]> {
+    try {
+      return (await this.#redis.evalsha(SCRIPT_SHA1, keys.length, ...keys, ...values)) as number[];
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return (await this.#redis.eval(SCRIPT, keys.length, ...keys, ...values)) as number[];
+    }
   }
 }
 

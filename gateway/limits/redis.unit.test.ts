@@ -8,14 +8,14 @@ const GUILD = '900000000000000001';
 /** A client whose script reports each request's limit as its count. `calls` has the number of requests of each call. */
 function fakeRedis() {
   const calls: number[] = [];
-  const applyLimits = (keyCount: number, ...words: (string | number)[]) => {
+  const evalsha = (_sha1: string, keyCount: number, ...words: (string | number)[]) => {
     calls.push(keyCount);
     const values = words.slice(keyCount + 1);
     const reply = [7, 1_000];
     for (let at = 0; at < values.length; at += VALUES_PER_REQUEST) reply.push(1, Number(values[at + 3]));
     return Promise.resolve(reply);
   };
-  return { calls, redis: { status: 'ready', defineCommand: () => undefined, applyLimits } as unknown as RedisClient };
+  return { calls, redis: { status: 'ready', evalsha } as unknown as RedisClient };
 }
 
 const count = (limiter: RedisLimiter, limit: number) =>

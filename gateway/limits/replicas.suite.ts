@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { amount, withinBound } from '#test/measure/bounds.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { amount, WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { seededRandom } from '#test/random.ts';
-import { type Gateways, type Sample, startGateways } from './fixtures/gateways.ts';
+import { type Gateways, REPLICAS, type Sample, startGateways } from './fixtures/gateways.ts';
 import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
 import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
 
@@ -33,57 +34,65 @@ const SOON_MS = 5;
 const RECOVERY_MS = 10_000;
 
 /**
- * Tests the guarantees of three gateways with one Redis, Sentinel or Cluster. `faults` names the faults of that Redis
- * in order.
+ * Tests the guarantees of three gateways with one Redis, Sentinel or Cluster, which `start` starts for each test.
+ * `faults` names the faults of that Redis in order.
  */
 export function replicasSuite(name: string, faults: readonly string[], start: () => Promise<RedisUnderTest>): void {
-  describe(`three gateways and ${name}`, () => {
+  describe(`three gateways and ${name}`, WAITING_TOGETHER, () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
-    let redis: RedisUnderTest;
-    let gateways: Gateways | undefined;
 
-    beforeAll(async () => {
-      redis = await start();
-    });
-    afterEach(() => gateways?.stop());
-    afterAll(() => redis?.stop());
-
-    test('around the ends of windows exactly the limit is allowed', async () => {
+    test('around the ends of windows exactly the limit is allowed', { timeout: 400_000 }, async () => {
       const windowMs = 400;
       // The timeout is long, so that no gateway on a busy machine decides without Redis, which is the subject of other
       // tests.
-      gateways = startGateways(redis.url, { windowMs, decisionMs: 1_000 });
-      await untilExact(gateways);
-      const random = seededRandom(seed);
-      const schedules = amount(10, 300);
-      let requests = 0;
-      for (let schedule = 0; schedule < schedules; schedule += 1) {
-        const samples = await aroundEdge(gateways, random, { windowMs, guilds: GUILDS });
-        expect(samples.filter(({ decision }) => decision.mode !== 'exact')).toEqual([]);
-        expectTrueWindows(samples, windowMs);
-        expectExact(samples, windowMs);
-        requests += samples.length;
-      }
-      printFigure(
-        `${name}: requests around ${schedules} ends of windows, seed ${seed}, wrongly allowed or rejected`,
-        `0 of ${requests}`,
-      );
-    }, 400_000);
+      await withGateways(start, { windowMs, decisionMs: 1_000 }, async (gateways) => {
+        const random = seededRandom(seed);
+        const schedules = amount(10, 300);
+        let requests = 0;
+        for (let schedule = 0; schedule < schedules; schedule += 1) {
+          const samples = await aroundEdge(gateways, random, { windowMs, guilds: GUILDS });
+          expect(samples.filter(({ decision }) => decision.mode !== 'exact')).toEqual([]);
+          expectTrueWindows(samples, windowMs);
+          expectExact(samples, windowMs);
+          requests += samples.length;
+        }
+        printFigure(
+          `${name}: requests around ${schedules} ends of windows, seed ${seed}, wrongly allowed or rejected`,
+          `0 of ${requests}`,
+        );
+      });
+    });
 
     test.for(faults.map((fault, index) => [fault, index] as const))(
       '%s: no request waits for Redis, each gateway allows its share, and limits are exact after the recovery',
       { timeout: 60_000 },
-      async ([faultName, index]) => {
-        const fault = redis.faults[index];
-        expect(fault?.name).toBe(faultName);
-        if (!fault) return;
-        gateways = startGateways(redis.url, { windowMs: WINDOW_MS });
-        await untilExact(gateways);
-        const outage = await during(fault, gateways, seededRandom(seed));
-        report(`${name}, ${fault.name}`, fault, outage);
-      },
+      ([faultName, index]) =>
+        withGateways(start, { windowMs: WINDOW_MS }, async (gateways, redis) => {
+          const fault = redis.faults[index];
+          expect(fault?.name).toBe(faultName);
+          if (!fault) return;
+          const outage = await during(fault, gateways, seededRandom(seed));
+          report(`${name}, ${fault.name}`, fault, outage);
+        }),
     );
   });
+}
+
+/** Starts a Redis and the gateways that use it, waits until they decide exactly, and stops all of them after the work. */
+async function withGateways(
+  start: () => Promise<RedisUnderTest>,
+  options: Parameters<typeof startGateways>[1],
+  work: (gateways: Gateways, redis: RedisUnderTest) => Promise<void>,
+): Promise<void> {
+  const redis = await start();
+  const gateways = startGateways(redis.url, options);
+  try {
+    await untilExact(gateways);
+    await work(gateways, redis);
+  } finally {
+    await gateways.stop();
+    await redis.stop();
+  }
 }
 
 interface Outage {
@@ -107,10 +116,10 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
     await pause(2.5 * WINDOW_MS);
     const beganAt = performance.now();
     await fault.begin();
-    if (!fault.endsItself) await untilDegraded(gateways).then(() => pause(OUTAGE_MS));
+    if (!fault.endsItself) await untilDegraded(gateways, 1).then(() => pause(OUTAGE_MS));
     const endedAt = performance.now();
     await fault.end();
-    await expect.poll(() => gateways.degraded(), { interval: 20 }).toEqual([0, 0, 0]);
+    await untilDegraded(gateways, 0);
     const exactAt = performance.now();
     await pause(2.5 * WINDOW_MS);
     const stoppedAt = performance.now();
@@ -121,9 +130,14 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
   }
 }
 
-/** Waits until the rate limiter of every gateway is degraded. */
-async function untilDegraded(gateways: Gateways): Promise<void> {
-  await expect.poll(() => gateways.degraded(), { interval: 20 }).toEqual([1, 1, 1]);
+/** Waits until the gauge of every gateway shows that its rate limiter is degraded (1), or is not (0). */
+async function untilDegraded(gateways: Gateways, value: 0 | 1): Promise<void> {
+  await soon(async () => expect(await gateways.degraded()).toEqual(Array(REPLICAS).fill(value)));
+}
+
+/** Waits for a condition. `expect.poll` does not know its test while tests run at the same time. */
+function soon(condition: () => Promise<void>): Promise<void> {
+  return vi.waitFor(condition, { ...PATIENCE, interval: 20 });
 }
 
 function report(name: string, fault: Fault, outage: Outage): void {
@@ -195,7 +209,7 @@ export async function untilExact(gateways: Gateways): Promise<void> {
         const limit = { category: 'lookup', limit: 1e6, subject: 'probe' } as const;
         return (await gateways.decide(index, guild, [limit])).decision.mode;
       };
-      await expect.poll(mode, { interval: 20 }).toBe('exact');
+      await soon(async () => expect(await mode()).toBe('exact'));
     }
   }
 }

@@ -1,6 +1,8 @@
 import { type Components, type JsonSchema, resolveRef } from './document.ts';
 
-/** Builds an example of a JSON schema from the examples of its parts. Returns undefined if there is none. */
+/**
+ * Builds an example value for a JSON schema from the examples of its parts. Returns undefined if they have no examples.
+ */
 export function exampleOf(schema: JsonSchema, components: Components): unknown {
   // An example next to a $ref takes precedence over the example of the referenced schema.
   if (schema.examples) return schema.examples[0];

@@ -225,7 +225,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
       });
       const { example } = mediaTypeOf(content);
       const [type, schema, sample] = row.eventStream
-        ? ['text/event-stream', row.data, eventIn(String(example))]
+        ? ['text/event-stream', row.eventStream.event, eventIn(String(example))]
         : ['application/json', envelope, example];
       expect(Object.keys(content)).toEqual([type]);
       expect(schema.safeParse(sample).error).toBeUndefined();

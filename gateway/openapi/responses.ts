@@ -79,13 +79,15 @@ export function successEnvelope(status: number, message: string, data: JsonSchem
 }
 
 function successResponse(route: Route, status: number, message: string, components: Components): OpenApiResponse {
-  const data = toJsonSchema(route.data, 'output', components.schemas);
   const headers: HeaderName[] = ['X-Request-Id', ...RATE_LIMIT_HEADERS];
   if (route.writes) headers.push('Idempotency-Replayed');
   if (route.deprecated) headers.push('Deprecation', 'Sunset', 'Link');
   const rest = { description: message, headers: headerRefs(headers) };
-  if (route.eventStream) return { ...rest, content: streamContent(exampleOf(data, components)) };
-  const schema = successEnvelope(status, message, data);
+  if (route.eventStream) {
+    const event = toJsonSchema(route.eventStream.event, 'output', components.schemas);
+    return { ...rest, content: streamContent(exampleOf(event, components)) };
+  }
+  const schema = successEnvelope(status, message, toJsonSchema(route.data, 'output', components.schemas));
   return { ...rest, content: { 'application/json': { schema, example: exampleOf(schema, components) } } };
 }
 

@@ -50,7 +50,8 @@ async function relayFrom(handle: (response: ServerResponse) => void, silentMs?: 
 }
 
 const frame = (seq: number, text = '') => `id: ${seq}\ndata: ${text}\n\n`;
-const begin = (response: ServerResponse) => void response.writeHead(200).flushHeaders();
+const begin = (response: ServerResponse) =>
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
 
 test('an event that has arrived in part is not relayed, however it was cut', async () => {
   const { services, open, ends } = await relayFrom(begin);
@@ -137,10 +138,10 @@ test('a client that disconnects frees the connection to the service, before and 
   expect(ends).toEqual(['client']);
 });
 
-test('an error of the service is relayed as an ordinary response', async () => {
-  const { open, relays } = await relayFrom((response) => void response.writeHead(410).end('gone'));
+test.each([410, 200])('a response that is no stream is relayed as an ordinary one, with status %i', async (status) => {
+  const { open, relays } = await relayFrom((response) => void response.writeHead(status).end('other'));
   const reader = await open();
-  await expect.poll(() => reader.rest).toBe('gone');
-  expect(reader.status).toBe(410);
+  await expect.poll(() => reader.rest).toBe('other');
+  expect(reader.status).toBe(status);
   expect(relays[0]?.hasBegun).toBe(false);
 });

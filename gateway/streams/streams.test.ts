@@ -58,7 +58,7 @@ async function open(grant = grantOf({}), of: ApiKey = key) {
   let ends = 0;
   const relay = streams.open({ response, key: of, grant, check: () => undefined, ended: () => ends++ });
   response.writeHead(200);
-  if (relay.hasBegun === false) relay.begin(() => undefined);
+  relay.begin(() => undefined);
   return { reader: await opened, ends: () => ends };
 }
 

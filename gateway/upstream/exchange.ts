@@ -9,9 +9,6 @@ const BODILESS = ['GET', 'HEAD'];
 /** Headers about the length of the body. They are replaced by the Content-Length of the body that was received. */
 const FRAMING = ['content-length', 'transfer-encoding'];
 
-/** The status of a response that is a stream; all others are ordinary responses. */
-const STREAM_STATUS = 200;
-
 /** A client's request whose body was received. */
 export interface ReceivedRequest {
   request: IncomingMessage;
@@ -93,7 +90,7 @@ class Exchange implements ResponseHandler, UpstreamRequest {
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void {
     writeResponseHead(this.#response, status, headers, message);
     this.#attempt.responseStarted();
-    if (!this.#relay || status !== STREAM_STATUS) return;
+    if (!this.#relay || !isEventStream(status, headers)) return;
     this.#stream = this.#relay;
     this.#stream.begin(() => this.destroy());
     this.#attempt.streamStarted();
@@ -131,4 +128,10 @@ class Exchange implements ResponseHandler, UpstreamRequest {
     if (!this.#isOver) this.#connections.discard(this.#connection);
     this.#isOver = true;
   }
+}
+
+/** True if a response is a stream of server-sent events. All others are ordinary responses, such as errors. */
+function isEventStream(status: number, headers: Readonly<HeaderList>): boolean {
+  const type = headers[headers.indexOf('content-type') + 1];
+  return status === 200 && typeof type === 'string' && type.startsWith('text/event-stream');
 }

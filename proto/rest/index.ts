@@ -8,6 +8,7 @@ import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 import { syncRoutes } from './sync.ts';
+import { webhooksRoutes } from './webhooks.ts';
 
 /** The route table: every route of the API. */
 export const ROUTES: readonly Route[] = [
@@ -21,4 +22,5 @@ export const ROUTES: readonly Route[] = [
   activityRoutes,
   eventsRoutes,
   eventStreamRoutes,
+  webhooksRoutes,
 ].flatMap((table): Route[] => Object.values(table));

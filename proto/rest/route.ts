@@ -28,7 +28,7 @@ export interface RouteSpec<
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodObject = z.ZodObject,
-  Data extends z.ZodType<object> = z.ZodType<object>,
+  Data extends z.ZodObject = z.ZodObject,
 > {
   method: Method;
   /** Relative to API_PREFIX, with parameters as `:name`. */
@@ -63,10 +63,10 @@ export interface RouteSpec<
    */
   longPoll?: { whenEnded?: z.input<Data> };
   /**
-   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope. `data` is the shape of
-   * each event.
+   * Set if the response to a GET is a stream of server-sent events instead of the JSON envelope; `data` is then empty.
+   * `event` is the shape of each event.
    */
-  eventStream?: true;
+  eventStream?: { event: z.ZodType };
   /** Set if the route will be removed: dates as YYYY-MM-DD, and the path that replaces it. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }
@@ -76,7 +76,7 @@ export type Route<Spec extends RouteSpec = RouteSpec> = Spec & { service: string
 
 /** Checks a row against RouteSpec while keeping the exact types of its schemas. */
 export function route<
-  Data extends z.ZodType<object>,
+  Data extends z.ZodObject,
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodObject = z.ZodObject,

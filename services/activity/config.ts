@@ -45,7 +45,10 @@ const shape = {
   RETENTION_SERVERS_SECONDS: number(HOUR, 600),
 };
 
-/** Reads the configuration of activity from environment variables. Throws a ConfigError that lists every fault. */
+/**
+ * Reads the configuration of the activity service from environment variables. Throws a ConfigError that lists every
+ * fault.
+ */
 export const readActivityConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type ActivityConfig = ReturnType<typeof readActivityConfig>;

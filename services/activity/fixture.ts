@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { vi } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
@@ -37,7 +37,7 @@ let lastGuild = 910000000000000000n;
 interface Request {
   key?: string;
   guildId?: string;
-  /** The replica of activity that receives the request; the first replica by default. */
+  /** The replica of the activity service that receives the request; the first replica by default. */
   at?: RunningService | undefined;
 }
 
@@ -94,7 +94,7 @@ export class ActivityFixture {
     return startService(activityService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** Starts activity as a separate process with the machine's clock, and waits until it is ready. */
+  /** Starts the activity service as a separate process with the machine's clock, and waits until it is ready. */
   async startProcess(databaseUrl: string): Promise<ReplicaProcess> {
     const environment = { ...this.environment(), DATABASE_URL: databaseUrl };
     const replica = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
@@ -175,10 +175,13 @@ export class ActivityFixture {
 
   /** Returns the events of a guild of these types, as soon as there are `count`. */
   async eventsOf(guildId: string, types: string[], count: number): Promise<StoredEvent[]> {
-    const found = async () => (await this.events(guildId)).filter(({ type }) => types.includes(type));
+    const find = async () => {
+      const found = (await this.events(guildId)).filter(({ type }) => types.includes(type));
+      if (found.length !== count) throw new Error(`${found.length} events of ${count} were recorded`);
+      return found;
+    };
     // Twice the time in which they must be recorded, because other tests use the processors too.
-    await expect.poll(async () => (await found()).length, { timeout: 10_000 }).toBe(count);
-    return found();
+    return vi.waitFor(find, { timeout: 10_000 });
   }
 
   /** Inserts commands for a game server, by default the maximum that its queue can hold. */

@@ -50,8 +50,8 @@ const MEMBERS_DEADLINE_MS = 6_000;
  */
 const LOOKUP_DEADLINE_MS = 1_900;
 /**
- * The connect timeout for lookup and members: short, so that a request for permissions fails fast while one of them is
- * down.
+ * The connect timeout for calls to the lookup service and the members service: short, so that a request for permissions
+ * fails fast while one of them is down.
  */
 const CONNECT_TIMEOUT_MS = 1_000;
 
@@ -96,11 +96,17 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const commands = new Commands({ database, idempotency, clock, notifier, telemetry, reports });
     const leases = new Leases(database, telemetry);
     const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
-    metrics.gauge('activity_open_polls', 'Polls for commands that are open in this process', [], (gauge) =>
-      gauge.set(polls.size),
+    metrics.gauge(
+      'activity_open_polls',
+      'Long polls of game servers that this process has not answered yet',
+      [],
+      (gauge) => gauge.set(polls.size),
     );
     metrics
-      .gauge('activity_open_polls_max', 'The maximum number of polls that wait in this process')
+      .gauge(
+        'activity_open_polls_max',
+        'Limit on long polls that wait for commands in this process (MAX_WAITING_POLLS)',
+      )
       .set(config.MAX_WAITING_POLLS);
     const admissions = new Admissions({
       database,

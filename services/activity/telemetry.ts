@@ -6,7 +6,10 @@ import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
 import type { StaffRole } from './store/staff-roles.ts';
 
-/** Metrics and log lines of activity. Rare events are logged; frequent ones, such as heartbeats, are only counted. */
+/**
+ * Metrics and log lines of the activity service. Rare events are logged; frequent ones, such as heartbeats, are only
+ * counted.
+ */
 export class ActivityTelemetry {
   readonly #enqueued;
   readonly #leased;
@@ -60,7 +63,10 @@ export class ActivityTelemetry {
     this.#log = log;
   }
 
-  /** `actor` is the operator who sent the command; undefined for a decision of moderation. */
+  /**
+   * Counts and logs a command to game servers. `actor` is the operator who sent it; undefined if it delivers a decision
+   * of the moderation service.
+   */
   commandSent(guildId: string, { type, issuedBy }: NewCommand, servers: number, actor: string | undefined): void {
     this.#enqueued.inc({ type }, servers);
     this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, actor, servers }, 'command enqueued');

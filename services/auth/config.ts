@@ -25,7 +25,9 @@ const shape = {
   }),
 };
 
-/** Reads the configuration of auth from environment variables. Throws a ConfigError that lists every fault. */
+/**
+ * Reads the configuration of the auth service from environment variables. Throws a ConfigError that lists every fault.
+ */
 export const readAuthConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type AuthConfig = ReturnType<typeof readAuthConfig>;

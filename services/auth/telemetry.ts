@@ -4,7 +4,7 @@ import { formatKeyId, type KeyRef } from './domain/key.ts';
 
 export type KeyAction = 'create' | 'update' | 'rotate' | 'revoke' | 'suspend' | 'resume';
 
-/** Metrics and log lines of auth, none of which contain a secret or a hash. */
+/** Metrics and log lines of the auth service, none of which contain a secret or a hash. */
 export class AuthTelemetry {
   readonly #log: Logger;
   readonly #changed;
@@ -27,7 +27,7 @@ export class AuthTelemetry {
     );
     this.#verified = metrics.counter(
       'auth_keys_verified_total',
-      'API key hashes that gateways sent for verification, by whether auth knows the key',
+      'API key hashes that gateways sent for verification, by whether the auth service knows the key',
       ['result'],
     );
     this.#operatorCalls = metrics.counterOf(

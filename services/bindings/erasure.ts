@@ -7,7 +7,7 @@ import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
  */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'bindings.bindings' },
-  // This table has the last binding ID of each guild; the IDs start over if an erased guild returns.
+  // This table has the ID of the newest role binding of each guild; the IDs start over if an erased guild returns.
   { table: 'bindings.counters' },
   ...eventErasureRules('bindings'),
   // Stored responses to writes are encrypted, so they cannot be searched for a user; they are deleted within a day.

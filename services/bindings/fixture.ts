@@ -25,7 +25,9 @@ const guildId = (number: number) => String(900_000_000_000_000_000n + BigInt(num
 /** The game IDs of the players 8001 to 8100, who have rank 50 in group 501 and own game pass 601. */
 const PLAYERS = Array.from({ length: 100 }, (_, index) => 8001 + index);
 
-/** Creates the data of the simulated platforms: the demo world with 60 equal guilds and a hundred more players. */
+/**
+ * Creates the data of the simulated platforms: that of the demo, but with 60 equal guilds and a hundred more players.
+ */
 export function bindingsWorld() {
   const [harbor] = demoWorld.chat.guilds;
   const guilds = Array.from({ length: GUILDS }, (_, index) => ({ ...harbor, id: guildId(index + 1) }));
@@ -115,7 +117,7 @@ export class BindingsFixture {
     return startService(bindingsService, all, { clock: this.clock });
   }
 
-  /** Makes the test use another guild, which exists on the chat platform and has no bindings. */
+  /** Makes the test use another guild, which exists on the chat platform and has no role bindings. */
   nextGuild(): string {
     this.#guilds += 1;
     if (this.#guilds > GUILDS) throw new Error('the world has no more guilds');
@@ -144,14 +146,14 @@ export class BindingsFixture {
     this.call('POST', '/bindings/test', { guild_id: this.guild, chat_id: chatId, binding_id: bindingId }, request);
   validate = (fields: object, request?: Request) => this.call('POST', '/bindings/validate', fields, request);
 
-  /** Adds a binding and returns it. */
+  /** Adds a role binding and returns it. */
   async added(fields: object): Promise<{ id: number }> {
     const response = await this.add(fields);
     if (response.status !== 201) throw new Error(JSON.stringify(response.body));
     return response.body.data;
   }
 
-  /** Returns the number of stored bindings of the current guild. */
+  /** Returns the number of stored role bindings of the current guild. */
   async stored(): Promise<number> {
     const rows = await this.query('SELECT 1 FROM bindings.bindings WHERE guild_id = $1', [this.guild]);
     return rows.length;

@@ -3,7 +3,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Binding } from './domain/binding.ts';
 import type { Verdict } from './domain/rules.ts';
 
-/** Counts changes and evaluations of bindings, and logs the changes. */
+/** Counts changes and evaluations of role bindings, and logs the changes. */
 export class BindingsTelemetry {
   readonly #changes;
   readonly #missingNames;

@@ -19,7 +19,7 @@ export function readAddress(environment: Environment, service: string): string {
   return environment[variable] || localAddress(dataFolder(environment), service, variable);
 }
 
-/** How guildctl authenticates to auth: as a named operator, or with the operators' keys as root. */
+/** How guildctl authenticates to the auth service: as a named operator, or with the operators' keys as root. */
 export type Identity = { credential: Credential; ring?: undefined } | { credential?: undefined; ring: KeyRing };
 
 /**

@@ -13,8 +13,8 @@ export interface Output {
 export type Write = (text: string) => unknown;
 
 /**
- * The output of a command that is written in parts while services are read, because the output may be larger than
- * memory.
+ * The output of a command that is written in parts while the data arrives from the services, because the whole output
+ * may not fit into memory.
  */
 export interface StreamedOutput {
   write(write: Write, isJson: boolean): Promise<void>;
@@ -37,7 +37,7 @@ export interface Command {
   summary: string;
   /** The arguments that follow the command's name, for the help text. */
   usage: string;
-  /** Lines of help for arguments that the usage does not explain. */
+  /** Lines of the help text about arguments that the usage line does not explain. */
   notes?: readonly string[];
   /** The command's options, in addition to those that every command has. */
   options: ParseArgsOptionsConfig;
@@ -46,7 +46,10 @@ export interface Command {
   run(input: Input, connections: Connections, terminal: Terminal): Promise<Output | StreamedOutput>;
 }
 
-/** Thrown when a command ran to its end and found a problem: the output is printed, and the exit status is 1. */
+/**
+ * Thrown by a command that ran to its end and found a problem. Its output is printed all the same, and the exit status
+ * is 1.
+ */
 export class CommandFailure extends Error {
   readonly output: Output;
 
@@ -59,18 +62,21 @@ export class CommandFailure extends Error {
 
 /** The option `--yes` of commands that require confirmation. */
 export const YES_OPTION = { yes: { type: 'boolean' } } as const;
-/** The option `--actor` for the operator's note, of commands that change something. */
+/** The option `--actor` of commands that change something: a free text that is written into the audit. */
 export const ACTOR_OPTION = { actor: { type: 'string' } } as const;
 
 /**
  * The parsed arguments of a command. Mistakes in the arguments are collected, and `check` throws all of them together.
  */
 export class Input {
-  /** The operator's note from `--actor`; without the option, the name of the operating system's user. */
+  /**
+   * Who makes the change: the text of the option `--actor`, or the name of the operating system's user if the option is
+   * missing.
+   */
   readonly actor: string;
-  /** The operator's note from `--actor`; empty without the option. */
+  /** The text of the option `--actor`, for the audit; empty if the option is missing. */
   readonly note: string;
-  /** The positional argument of the command; undefined if there is none. */
+  /** The positional argument that was passed to the command; undefined if there was none. */
   readonly argument: string | undefined;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #faults: string[] = [];

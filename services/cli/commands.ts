@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
 import { eraseCommands } from './commands/erasure/erase.ts';
 import { exportCommands } from './commands/erasure/export.ts';
+import { eventCommands } from './commands/events.ts';
 import { gameCommands } from './commands/game-commands/game-commands.ts';
 import { guildCommands } from './commands/guilds.ts';
 import { jobCommands } from './commands/jobs.ts';
@@ -14,6 +15,7 @@ import { serverCommands } from './commands/servers.ts';
 import { shieldCommands } from './commands/shield.ts';
 import { staffCommands } from './commands/staff.ts';
 import { topCommands } from './commands/top/top.ts';
+import { webhookCommands } from './commands/webhooks.ts';
 
 /** All commands of guildctl, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
@@ -27,6 +29,8 @@ export const COMMANDS: readonly Command[] = [
   ...shieldCommands,
   ...recordCommands,
   ...staffCommands,
+  ...webhookCommands,
+  ...eventCommands,
   ...queueCommands,
   ...eraseCommands,
   ...exportCommands,

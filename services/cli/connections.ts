@@ -25,7 +25,10 @@ const MAX_TICKETS = 1_000;
 
 export interface ConnectionsOptions {
   environment: Environment;
-  /** The operator's note, which auth writes into the audit with each change of another service; empty for none. */
+  /**
+   * The operator's note, which the auth service writes into the audit with each change of another service; empty for
+   * none.
+   */
   note: string;
 }
 
@@ -38,8 +41,8 @@ export class Connections {
   /** The open gRPC channels, by service. */
   readonly #channels = new Map<string, GrpcChannel>();
   /**
-   * The TLS settings with a certificate for operators, from the same variables as in the services; undefined without
-   * TLS.
+   * The TLS settings for calls to the services, with an operator's client certificate. They are read from the same
+   * environment variables as in the services; undefined without TLS.
    */
   readonly #tls: InternalTls | undefined;
   /**
@@ -83,8 +86,8 @@ export class Connections {
   }
 
   /**
-   * Returns a ticket for a call, from auth or from an identical recent call. Before auth issues a ticket, it checks the
-   * operator's role and writes the call into the audit.
+   * Returns a ticket for a call, from the auth service or from an identical recent call. Before auth issues a ticket,
+   * it checks the operator's role and writes the call into the audit.
    */
   async #ticket(service: string, { path: method }: MethodShape, request: Buffer): Promise<Record<string, string>> {
     const call = `${service} ${method} ${digestOf(request)}`;

@@ -140,6 +140,7 @@ const OPTION_NAMES: Record<string, string> = {
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',
   servers: '--server',
+  event_ids: '--event',
 };
 
 /**

@@ -7,6 +7,7 @@ import {
   processConfig,
   readConfig,
 } from '#kit/service/config.ts';
+import { webhookConfig } from './delivery/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -16,6 +17,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...webhookConfig,
   /**
    * The maximum number of requests for events that wait in this process; further ones are answered immediately. One
    * guild may hold a tenth.
@@ -25,6 +27,8 @@ const shape = {
   MAX_EVENT_STREAMS: number(10_000, 1, 1_000_000),
   /** How long an event is stored. Whole days (UTC) are deleted, so an event may stay for up to a day longer. */
   RETENTION_EVENTS_SECONDS: number(30 * DAY, DAY, 3_650 * DAY),
+  /** Seconds for which the response to a write with an Idempotency-Key is stored, for repeats of the request. */
+  RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 
 /** Reads the configuration of events from environment variables. Throws a ConfigError that lists every fault. */

@@ -61,10 +61,14 @@ export class EventsFixture {
   readonly #closers: (() => unknown)[] = [];
 
   async start(environment: Environment = {}): Promise<this> {
-    this.testDatabase = await createTestDatabase();
-    this.database = await openTestPool(this.testDatabase.url);
+    await this.createDatabase();
     this.events = await this.startEvents(environment);
     return this;
+  }
+
+  protected async createDatabase(): Promise<void> {
+    this.testDatabase = await createTestDatabase();
+    this.database = await openTestPool(this.testDatabase.url);
   }
 
   async stop(): Promise<void> {

@@ -27,7 +27,9 @@ beforeAll(async () => {
   await fixture.start();
   const [metrics, logger] = [new Metrics(), await createLog({ service: 'test', level: 'silent' })];
   database = openDatabase({ url: fixture.testDatabase.url, poolMax: WRITERS + 2, name: 'test', metrics, log: logger });
-  const delayCommit = async () => void (await wait(randomInt(MAX_DELAY_MS)));
+  const delayCommit = async () => {
+    await wait(randomInt(MAX_DELAY_MS));
+  };
   const telemetry = new EventsTelemetry(metrics, logger);
   log = new EventLog({ database, telemetry, appended: () => undefined, hooks: [delayCommit] });
 });
@@ -39,20 +41,21 @@ afterAll(async () => {
 test('a reader sees every seq once and in order while 16 writers of one guild commit after random delays', async () => {
   const guildId = newGuild();
   let total = 0;
-  let isWriting = true;
+  const writers = { areWriting: true };
   const write = async (writer: number) => {
     for (let call = 0, number = 1; call < CALLS; call++) {
       const events = Array.from({ length: randomInt(1, 4) }, () => eventOf(guildId, number++));
       total += events.length;
       expect(await log.append(`writer ${writer}`, events)).toBe(events.length);
-      if (randomInt(3) === 0) expect(await log.append(`writer ${writer}`, events)).toBe(0);
+      const again = randomInt(3) === 0 ? await log.append(`writer ${writer}`, events) : 0;
+      expect(again).toBe(0);
     }
   };
   const seen: number[] = [];
   const read = async () => {
     for (let after = 0, isLast = false; !isLast; ) {
       // The last read begins after all writers have ended.
-      isLast = !isWriting;
+      isLast = !writers.areWriting;
       const request = { guildId, after, types: EVENT_TYPE_NAMES, limit: 7, maxBytes: 1_000_000 };
       const { events, examinedSeq, newestSeq } = await log.read(request);
       seen.push(...events.map(({ seq }) => seq));
@@ -61,7 +64,7 @@ test('a reader sees every seq once and in order while 16 writers of one guild co
     }
   };
   const count = async () => {
-    while (isWriting) {
+    while (writers.areWriting) {
       const rows = await database.query('SELECT count(*), max(seq) AS max FROM events.log WHERE guild_id = $1', [
         guildId,
       ]);
@@ -69,7 +72,7 @@ test('a reader sees every seq once and in order while 16 writers of one guild co
     }
   };
   const writing = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer))).finally(() => {
-    isWriting = false;
+    writers.areWriting = false;
   });
   await Promise.all([writing, read(), count()]);
   expect(total).toBeGreaterThan(WRITERS * CALLS);

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventStreamRoutes, eventsRoutes } from '#proto/rest/events.ts';
+import { webhooksRoutesWith } from '#proto/rest/webhooks.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
+import { urlRules } from './delivery/sender.ts';
+import { urlFaults } from './delivery/url-rules.ts';
+import { webhookHook } from './domain/append-hook.ts';
+import type { Disabling } from './domain/disabling.ts';
 import { ErasedPersons } from './domain/erased-persons.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
@@ -14,11 +21,16 @@ import { Streams } from './domain/streams.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
 import { eventsErasureMethods } from './grpc/erasure.ts';
+import { eventAdminMethods } from './grpc/event-admin.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
+import { webhookMethods } from './grpc/webhooks.ts';
 import { eventsHandlers } from './http/events.ts';
 import { streamHandlers } from './http/stream.ts';
+import { webhooksHandlers } from './http/webhooks.ts';
+import { DELIVERY_DAYS } from './store/deliveries.ts';
 import { readNewestSeqs } from './store/log.ts';
 import { EventsTelemetry } from './telemetry.ts';
+import { buildWebhooks } from './webhooks.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new events. */
 const EVENTS_CHANNEL = 'events_log';
@@ -30,6 +42,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
   build(service) {
     const { config, metrics, log, lifecycle } = service;
     const database = service.database(config);
+    const { clock } = service;
     const telemetry = new EventsTelemetry(metrics, log);
     const wakeups = new Wakeups();
     const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
@@ -39,7 +52,9 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
       wakeups.wake(guildIds);
       for (const guildId of guildIds) notifier.notify(`${process}/${guildId}`);
     };
-    const eventLog = new EventLog({ database, telemetry, appended, hooks: [] });
+    // The log calls the hook in its transactions, and the disabling appends events to the log.
+    let disabling: Disabling;
+    const eventLog = new EventLog({ database, telemetry, appended, hooks: [webhookHook(() => disabling)] });
     const polls = new Polls({
       log: eventLog,
       wakeups,
@@ -67,7 +82,10 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     lifecycle.add(
       new Partitions({
         database,
-        tables: [{ name: 'log', seconds: config.RETENTION_EVENTS_SECONDS, beforeDrop: forgetDays }],
+        tables: [
+          { name: 'log', seconds: config.RETENTION_EVENTS_SECONDS, beforeDrop: forgetDays },
+          { name: 'deliveries', seconds: DELIVERY_DAYS * 24 * 3600 },
+        ],
         telemetry,
       }),
     );
@@ -90,19 +108,31 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     lifecycle.add(notifier);
     lifecycle.add(polls);
     lifecycle.add(streams);
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    const webhooks = buildWebhooks(service, { database, eventLog, wakeups });
+    ({ disabling } = webhooks);
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
-    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock: service.clock });
+    service.serveOperators(grpc, WebhookAdminServiceService, webhookMethods({ database, ...webhooks }));
+    service.serveOperators(grpc, EventAdminServiceService, eventAdminMethods(eventLog));
+    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock });
     const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
     service.serveOperators(grpc, ErasureServiceService, erasure);
+    const rules = urlRules(config);
+    const webhookRoutes = webhooksRoutesWith((url) => urlFaults(url, rules));
     service.serveHttp(
       config,
-      { ...eventsRoutes, ...eventStreamRoutes },
-      { ...eventsHandlers(polls), ...streamHandlers(streams) },
+      { ...eventsRoutes, ...eventStreamRoutes, ...webhookRoutes },
+      { ...eventsHandlers(polls), ...streamHandlers(streams), ...webhooksHandlers(webhooks.webhooks) },
     );
   },
 };
+
+/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
+export const retentionRules = (config: EventsConfig): RetentionRule[] => [
+  { table: 'events.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+];
 
 /**
  * Returns the guilds for which other processes have stored events, and the streams of guilds with too many streams that

@@ -106,7 +106,7 @@ export function invalidRequest(faults: Fault[], message?: string): ApiError {
 }
 
 /** The quotas of a guild. The error QUOTA_EXCEEDED names the reached quota in `details.quota`. */
-export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day';
+export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day' | 'webhooks';
 
 /** Returns the error QUOTA_EXCEEDED (409), which names the quota that the guild has reached and its limit. */
 export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {

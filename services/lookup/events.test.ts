@@ -4,12 +4,13 @@ import { unixSeconds } from '#kit/clock.ts';
 import { type EventSource, withEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
 
 const KEY: EventSource = { kind: 'api_key', id: 'service_900000000000000001_abcdef' };
@@ -87,10 +88,21 @@ describe('link.removed', () => {
     expect(removed?.unlinkedAt).toBeGreaterThan(unixSeconds(Date.now()) - 60);
   });
 
-  test('is not recorded when links are erased', async () => {
-    await link(1);
-    await databaseRows(database.url, 'DELETE FROM lookup.links WHERE guild_id = $1', [guildId]);
-    expect(await typesOf()).toEqual(['link.created 7001']);
+  test('is not recorded when a user is erased, and the recorded events lose their data', async () => {
+    for (const number of [1, 2]) await link(number);
+    const address = lookup.addresses.grpc ?? '';
+    const operator = connect(ErasureServiceService, 'lookup', address, undefined, TEST_ADMIN_SECRETS);
+    await operator.client.eraseUser({ guildId, gameId: 7001, chatId: chat(1), dryRun: false }).finally(operator.close);
+    expect((await client.getLinks({ guildId, chatIds: [chat(1)], gameIds: [] })).links).toEqual([]);
+    const rows = await databaseRows(
+      database.url,
+      'SELECT number::int, persons, data FROM lookup.events WHERE guild_id = $1 ORDER BY number',
+      [guildId],
+    );
+    expect(rows).toEqual([
+      { number: 1, persons: [], data: { erased: true } },
+      { number: 2, persons: [`chat:${chat(2)}`, 'game:7002'], data: expect.objectContaining({ game_id: 7002 }) },
+    ]);
   });
 });
 

@@ -10,7 +10,7 @@ export class LookupTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#changes = metrics.counter(
       'lookup_link_changes_total',
-      'Requested changes of links: links created (linked), removed (unlinked) and requests rejected (refused)',
+      'Requested changes of account links: links created (linked), removed (unlinked) and requests rejected (refused)',
       ['change'],
     );
     this.#log = log;
@@ -28,6 +28,6 @@ export class LookupTelemetry {
 
   rejected(guildId: string, operationId: string, reason: 'linked already' | 'not linked'): void {
     this.#changes.inc({ change: 'refused' });
-    this.#log.info({ guild_id: guildId, operation_id: operationId, reason }, 'change of a link rejected');
+    this.#log.info({ guild_id: guildId, operation_id: operationId, reason }, 'account link change rejected');
   }
 }

@@ -32,7 +32,10 @@ const shape = {
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
   /** Seconds for which finished link changes are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
-  /** Seconds for which unfinished role tasks are stored, including dead letters; attempts end after about a day. */
+  /**
+   * Seconds for which unfinished role tasks (role updates after a link change) are stored, including dead letters.
+   * Attempts end after about a day.
+   */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
   /** Seconds for which synchronisation jobs are stored after their end. */
   RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),

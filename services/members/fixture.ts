@@ -44,7 +44,7 @@ interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** The replica of members to call; the first one if left out. */
+  /** The replica of the members service to call; the first one if left out. */
   at?: RunningService;
 }
 
@@ -122,7 +122,7 @@ export class MembersFixture {
     return startService(bindingsService, { ...this.#platforms(), ...environment }, { clock: this.clock });
   }
 
-  /** Returns the environment variables of a replica of members. */
+  /** Returns the environment variables of a replica of the members service. */
   environment(): Environment {
     return { ...this.#platforms(), BINDINGS_GRPC_ADDRESS: this.bindings.addresses.grpc };
   }
@@ -183,7 +183,7 @@ export class MembersFixture {
   unlink = (account: object, request: Request = {}) =>
     this.post('/verification/unlink', { guild_id: GUILD, ...account }, request);
 
-  /** Inserts a rank binding directly into the database of bindings. */
+  /** Inserts a role binding to a rank directly into the database of the bindings service. */
   async bindRank(chatRoleId: string, ranks: { min: number; max?: number; groupId?: number }, guildId = GUILD) {
     await this.query(
       `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
@@ -192,7 +192,7 @@ export class MembersFixture {
     );
   }
 
-  /** Returns the link of a chat account, as lookup has stored it. */
+  /** Returns the link of a chat account, as the lookup service has stored it. */
   linkOf(chatId: string): Promise<{ chatId: string; gameId: number } | undefined> {
     return this.#withLookup(async (lookup) => {
       const { links } = await lookup.getLinks({ guildId: GUILD, chatIds: [chatId], gameIds: [] });
@@ -200,7 +200,7 @@ export class MembersFixture {
     });
   }
 
-  /** Creates a link directly in lookup, without the members service. */
+  /** Creates a link directly in the lookup service, without the members service. */
   linkPastMembers(chatId: string, gameId: number, guildId = GUILD): Promise<unknown> {
     const link = { chatId, gameId, gameUsername: 'Player' };
     return this.#withLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));

@@ -53,8 +53,8 @@ import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 const DAY = 24 * 3600;
 
 /**
- * The deadline in milliseconds of calls to bindings, which responds within 6 s; the gateway's timeout for the whole
- * request is 8 s.
+ * The deadline in milliseconds of calls to the bindings service, which responds within 6 s; the gateway's timeout for
+ * the whole request is 8 s.
  */
 const EVALUATE_MS = 6_500;
 
@@ -67,7 +67,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
-      // Writes to lookup are repeatable too, because each carries the ID of its operation.
+      // Writes to the lookup service are repeatable too, because each carries the ID of its operation.
       repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {

@@ -152,7 +152,12 @@ test('neither token nor code appears in logs or metrics', async () => {
   const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
   await at.stop();
   const messages = lines.map((line) => JSON.parse(line).msg);
-  const expected = ['verification token created', 'redeem done', 'verification code rejected', 'redeem rejected'];
+  const expected = [
+    'verification token created',
+    'account link change done: redeem',
+    'verification code rejected',
+    'account link change rejected: redeem',
+  ];
   expect(messages).toEqual(expect.arrayContaining(expected));
   expect(metrics).toContain('members_link_changes_total{kind="redeem",outcome="done"} 1');
   for (const secret of made.flatMap(({ token, code }) => [token, code])) {

@@ -34,7 +34,7 @@ const shape = {
   MAX_SHIELD_ENTRIES: number(100_000, 1, 10_000_000),
   /** Seconds for which the response to a write with an Idempotency-Key is stored, for repeats of the request. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
-  /** Seconds for which a decision stays in the outbox after its delivery. */
+  /** Seconds for which a moderation decision stays in the outbox after its delivery. */
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),
 };
 

@@ -2,15 +2,16 @@ import { eventErasureRules } from '#kit/events/relay.ts';
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /**
- * Returns an SQL condition that finds bans and mutes through the log, which has a row for each. An index on the columns
- * of punishments would slow down every status check. Therefore the log must be erased after the punishments.
+ * Returns an SQL condition that finds the bans and mutes of a user through the moderation log, which has a row for each
+ * of them. The table of punishments has no index for this search, because a further index would slow down every status
+ * check. The log must therefore be erased after the punishments.
  */
 const inLog = (column: string) =>
   `${column} = $user AND id IN (SELECT punishment_id FROM moderation.log WHERE guild_id = $1 AND ${column} = $user)`;
 
 /**
- * The columns of decisions that name a user. A decision stays when its moderator is erased, but no longer names the
- * moderator.
+ * The columns of moderation decisions (bans, mutes and their lifting) that name a user. When a moderator is erased, the
+ * moderator's decisions stay, but no longer name the moderator.
  */
 const DECISIONS: readonly UserColumn[] = [
   { column: 'game_id', account: 'game' },
@@ -27,12 +28,12 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.outbox' },
   { table: 'moderation.punishments', users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })) },
   { table: 'moderation.log', users: DECISIONS },
-  // Flagged-list entries for all guilds belong to no guild and are not erased with one.
+  // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
   { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
   // The counters table holds each guild's last record number. A guild that returns after its erasure starts with 1
   // again.
   { table: 'moderation.counters' },
   ...eventErasureRules('moderation'),
-  // Stored responses are encrypted, under idempotency keys that clients chose; they are deleted within a day.
+  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'moderation.idempotency' },
 ];

@@ -26,7 +26,7 @@ interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** The replica of moderation that gets the request; the first one by default. */
+  /** The replica of the moderation service that gets the request; the first one by default. */
   at?: RunningService;
 }
 
@@ -63,7 +63,7 @@ export class ModerationFixture {
     await this.database.drop();
   }
 
-  /** Returns the environment variables of a replica of moderation. */
+  /** Returns the environment variables of a replica of the moderation service. */
   environment(): Environment {
     return {
       ...testEnvironment(this.database.url),
@@ -75,7 +75,7 @@ export class ModerationFixture {
     return startService(moderationService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** Starts a replica of moderation as a separate process, and waits until the process is ready. */
+  /** Starts a replica of the moderation service as a separate process, and waits until the process is ready. */
   startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
     return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
   }

@@ -79,7 +79,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
-      'Age of the oldest decision that is not delivered to activity yet; 0 if there is none',
+      'Age of the oldest moderation decision that is not delivered to the activity service yet; 0 if there is none',
       [],
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );

@@ -4,7 +4,7 @@ import type { Action, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield-entry.ts';
 import type { Delivery } from './store/outbox.ts';
 
-/** The metrics and log lines of moderation. The reasons of bans and mutes are never logged. */
+/** The metrics and log lines of the moderation service. The reasons of bans and mutes are never logged. */
 export class ModerationTelemetry {
   readonly #checks;
   readonly #decisions;
@@ -16,23 +16,23 @@ export class ModerationTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#checks = metrics.counter(
       'moderation_checks_total',
-      'Players whose status was checked, by whether it was cached in memory or read from the database',
+      'Players whose bans and mutes were checked, by whether they were cached in memory or read from the database',
       ['source'],
     );
     this.#decisions = metrics.counter(
       'moderation_decisions_total',
-      'Decisions that were committed, by action, and decisions that were rejected (refused)',
+      'Moderation decisions (bans, mutes and their lifting) committed, by action, and those rejected (refused)',
       ['action'],
     );
     this.#deliveries = metrics.counterOf(
       'moderation_deliveries_total',
-      'Attempts to deliver a decision to the activity service, by outcome',
+      'Attempts to deliver a moderation decision to the activity service, by outcome',
       'outcome',
       ['delivered', 'failed', 'refused', 'superseded'],
     );
     this.#deliverySeconds = metrics.duration(
       'moderation_delivery_delay_seconds',
-      'Time from a decision until it was delivered to activity',
+      'Time from a moderation decision until it was delivered to the activity service',
     );
     this.#shield = metrics.counter(
       'moderation_shield_changes_total',
@@ -51,34 +51,40 @@ export class ModerationTelemetry {
   decided(guildId: string, action: Action, { id, gameId, placeId }: Punishment): void {
     this.#decisions.inc({ action });
     const fields = { guild_id: guildId, game_id: gameId, place_id: placeId, punishment_id: id, action };
-    this.#log.info(fields, 'decision committed');
+    this.#log.info(fields, 'moderation decision committed');
   }
 
   rejected(guildId: string, gameId: number, code: string): void {
     this.#decisions.inc({ action: 'refused' });
-    this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'decision rejected');
+    this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'moderation decision rejected');
   }
 
-  /** Counts and logs a delivered decision. `delay` is the time from the decision to its delivery, in milliseconds. */
+  /**
+   * Counts and logs a moderation decision that was delivered to the activity service. `delay` is the time from the
+   * decision to its delivery, in milliseconds.
+   */
   delivered(delivery: Delivery, delay: number): void {
     this.#deliveries.inc({ outcome: 'delivered' });
     this.#deliverySeconds.observe({}, Math.max(0, delay) / 1000);
-    this.#log.debug(fieldsOf(delivery), 'decision delivered');
+    this.#log.debug(fieldsOf(delivery), 'moderation decision delivered to the activity service');
   }
 
-  /** Counts a delivery that failed, or that activity rejected permanently. The queue writes the log line. */
+  /**
+   * Counts a delivery that failed, or that the activity service rejected permanently. The queue writes the log line.
+   */
   notDelivered(isRetryable: boolean): void {
     this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'refused' });
   }
 
   /**
-   * Counts and logs a decision that is not delivered, because the delivery would undo a later decision on game servers.
+   * Counts and logs a moderation decision that is not delivered, because game servers already have a later decision
+   * about the player, which the delivery would undo.
    */
   superseded(delivery: Delivery): void {
     this.#deliveries.inc({ outcome: 'superseded' });
     this.#log.info(
       fieldsOf(delivery),
-      'decision not delivered, because a later decision about the player was delivered before',
+      'moderation decision not delivered, because a later decision about the player was delivered before',
     );
   }
 
@@ -89,7 +95,10 @@ export class ModerationTelemetry {
 
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {
     this.#shield.inc({ change });
-    this.#log.info({ guild_id: guildId, game_id: gameId, category, actor, change }, 'flagged list changed');
+    this.#log.info(
+      { guild_id: guildId, game_id: gameId, category, actor, change },
+      'player added to or removed from the flagged list',
+    );
   }
 }
 

@@ -52,7 +52,7 @@ export type ChatChange = 'done' | 'no such member' | 'no such role' | 'not permi
 export interface ChatChangeRequest {
   guildId: string;
   chatId: string;
-  /** The reason in the guild's audit log, at most 512 characters. */
+  /** The reason that the chat platform shows in its audit log of the guild, at most 512 characters. */
   reason: string;
   /**
    * Awaited immediately before the request is sent. If this function throws, its error is thrown and no request is

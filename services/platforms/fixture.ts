@@ -16,10 +16,13 @@ import { Roblox } from './roblox/roblox.ts';
 /** The deadline of calls in tests, long enough for a machine that stalls for a while. */
 const DEADLINE_MS = 10_000;
 const SHORT_MS = 500;
-/** A rate limit above the number of calls that a test makes. */
+/** A rate limit that no test reaches. */
 const PLENTY = 100_000;
 
-/** Returns the deadline of calls with this fault: short if the fault is slowness, so that no test waits for long. */
+/**
+ * Returns the deadline of calls into which this fault is injected. It is short for delayed responses, so that no test
+ * waits for long.
+ */
 export const deadlineFor = (fault: Record<string, unknown>) => ('delay_ms' in fault ? SHORT_MS : DEADLINE_MS);
 
 /** Controls one simulated platform. */
@@ -58,14 +61,14 @@ export class Platform {
   }
 }
 
-/** Runs both simulated platforms, with the dependencies of the connectors. */
+/** Runs both simulated platforms, and creates connectors (the clients of the platforms) to them. */
 export class PlatformsFixture {
   readonly clock = new ManualClock();
   readonly metrics = new Metrics();
   readonly logLines: string[] = [];
-  /** The deadline of each call of connectors that are created from now on. */
+  /** The deadline of each call that a connector makes; applies to connectors that are created after it was set. */
   deadlineMs = DEADLINE_MS;
-  /** The Redis of connectors that are created from now on. */
+  /** The Redis that connectors use; applies to connectors that are created after it was set. */
   redis: RedisClient | undefined;
   processes = 1;
   readonly game: Platform;
@@ -79,7 +82,10 @@ export class PlatformsFixture {
     this.chat = new Platform(simulators.chat);
   }
 
-  /** Starts the simulated platforms. `world` has the format of a world file; without `world` the demo world is used. */
+  /**
+   * Starts the simulated platforms. `world` holds the users, groups and roles that they return, in the format of the
+   * simulators' data file; by default they return the data of the demo.
+   */
   static async start({ world, ...options }: Omit<SimulatorOptions, 'world'> & { world?: unknown } = {}) {
     const given = world === undefined ? options : { ...options, world: new World(world) };
     return new PlatformsFixture(await startSimulators(given));
@@ -123,7 +129,7 @@ export class PlatformsFixture {
     return { shared, breakers, metrics: this.metrics, clock: this.clock, deadlineMs: this.deadlineMs };
   }
 
-  /** Starts a server for responses that the simulators do not give; returns its base URL. */
+  /** Starts an HTTP server that sends responses which the simulators cannot send; returns its base URL. */
   async serve(respond: (path: string, response: ServerResponse, request: IncomingMessage) => void): Promise<string> {
     const server = createServer((request, response) => respond(request.url ?? '', response, request));
     await listen(server, '127.0.0.1', 0);
@@ -152,8 +158,8 @@ export interface CrewOptions {
 }
 
 /**
- * Returns a simulated world with users 1, 2, …, each in the groups 101, 102, …, which have roles of the ranks 1, 10,
- * 100 and 255.
+ * Returns data for the simulated game platform: users 1, 2, …, each a member of the groups 101, 102, …, which have
+ * roles of the ranks 1, 10, 100 and 255.
  */
 export function crewWorld({ users, groups = 1, ranks = [10] }: CrewOptions) {
   const groupIds = Array.from({ length: groups }, (_, index) => 101 + index);

@@ -99,6 +99,15 @@ async function writeData(guild: string): Promise<string> {
      VALUES ($1, gen_random_uuid(), 501, 'failed', 2, $2, $3, $4, now(), now(), now())`,
     [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
   );
+  // Events that are not relayed yet.
+  for (const service of ['lookup', 'bindings', 'members']) {
+    await databaseRows(
+      network.databaseUrl,
+      `INSERT INTO ${service}.events (guild_id, number, type, source, persons, data, run_at)
+       VALUES ($1, 1000, 'link.created', '{}', $2, $3, now() + interval '1 day')`,
+      [guild, [`chat:${PLAYER.chat_id}`, `game:${PLAYER.game_id}`], JSON.stringify(PLAYER)],
+    );
+  }
   // Decisions become commands asynchronously.
   await vi.waitFor(async () => expect(await pending(guild)).toBe(0), { timeout: 60_000 });
   return key;
@@ -248,9 +257,11 @@ describe('guildctl guild erase', () => {
     expect(new Set(kept?.map(({ action }) => action))).toEqual(new Set(['EraseGuild', 'erase_guild']));
     expect(JSON.stringify(kept)).toContain('"note":"grace"');
     expect(emptied?.map(({ action }) => action)).toContain('AddEntry');
-    // The audit, the last entry of its chain, and the number of the next key.
+    // The audit, the last entry of its chain, the number of the next key, and the numbers of the next events.
     const tables = await tablesWithRowsOf(network.databaseUrl, SERVICES, OTHER_GUILD);
-    expect(tables).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
+    const isCounter = (table: string) => /^[a-z]+\.event_counters$|^events\.(?:counters|sources)$/.test(table);
+    expect(tables.filter((table) => !isCounter(table))).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
+    expect(tables).toEqual(expect.arrayContaining(['lookup.event_counters', 'events.counters']));
     expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
     expect((await rowsOf(GUILD, '.*')).length).toBe(others);
     const again = await run('guild', 'erase', '--guild', OTHER_GUILD, '--yes');

@@ -39,7 +39,7 @@ const ARBITRARY: Record<string, string> = {
   'members.sync_jobs.errors': 'a rule',
 };
 /** Tables whose rows are found through the index of another table: see their rules. */
-const FOUND_ELSEWHERE = ['moderation.punishments'];
+const FOUND_ELSEWHERE = ['moderation.punishments', 'events.deliveries'];
 /** Tables with a GIN index of persons, which are few in any guild. */
 const WITH_PERSONS = ['events.log'];
 /**

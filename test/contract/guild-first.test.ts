@@ -22,6 +22,22 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
   { file: 'services/auth/store/operators.ts', text: /auth\.operators/, reason: 'operators belong to no guild' },
   { file: 'services/members/store/sync-jobs.ts', text: /GROUP BY state/, reason: 'a gauge, read now and then' },
   {
+    file: 'services/events/store/turns.ts',
+    text: /is_slow = \$1 AND guild_id >/,
+    reason: 'the search for due webhooks, in the background',
+  },
+  {
+    file: 'services/events/store/parked.ts',
+    text: /ORDER BY (?:retry_at LIMIT \$2|failing_since)/,
+    reason: 'the searches for retries and failing webhooks, in the background',
+  },
+  {
+    file: 'services/events/store/secrets.ts',
+    text: /secret_key = ANY/,
+    reason: 'the rotation of keys, in the background',
+  },
+  { file: 'services/events/store/stats.ts', text: /FILTER/, reason: 'gauges, read once a minute' },
+  {
     file: 'services/events/store/partitions.ts',
     text: /DELETE FROM events\.days/,
     reason: 'retention of the days of all guilds',

@@ -10,6 +10,12 @@ export function amount(short: number, long: number): number {
 }
 
 /**
+ * Options for a `describe` whose tests mostly wait and share nothing: they run at the same time, except in
+ * `npm run test:long`, where nothing else may run while a bound is measured.
+ */
+export const WAITING_TOGETHER = { concurrent: !LONG } as const;
+
+/**
  * Prints a measured figure and compares it with its bound: `npm run test:long` with the bound itself, other runs with
  * ten times the bound, because other tests run at the same time.
  */

@@ -78,7 +78,7 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataTooManyInFlight', 'GuildDataOverloadRejections'],
       },
       {
-        title: 'Waiting polls and uploads',
+        title: 'Waiting long polls and uploads',
         description: 'Long polls that wait for commands, and requests whose body is still arriving.',
         unit: 'short',
         queries: {
@@ -141,7 +141,7 @@ export const gateway: DashboardSpec = {
         },
       },
       {
-        title: 'Rate limit decisions: exact or degraded',
+        title: 'Rate limit decisions with Redis (exact) and without (degraded)',
         description:
           'Decided by Redis (exact), or by one gateway from its own counters while Redis is unavailable (degraded).',
         unit: 'reqps',
@@ -149,7 +149,7 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataLimiterDegraded'],
       },
       {
-        title: 'Gateways in degraded rate limit mode',
+        title: 'Gateways that count rate limits without Redis',
         description: 'Gateways that count requests by themselves because Redis is unavailable.',
         unit: 'short',
         queries: { gateways: `sum(gateway_limiter_degraded{${GATEWAY}})` },

@@ -10,7 +10,7 @@ export const platforms: DashboardSpec = {
   rows: {
     Calls: [
       {
-        title: 'Platform calls by host',
+        title: 'Calls to chat and game platforms by host',
         description: 'Calls to each host of the chat and game platforms, by service.',
         unit: 'reqps',
         queries: {
@@ -18,7 +18,7 @@ export const platforms: DashboardSpec = {
         },
       },
       {
-        title: 'Failed platform calls, share',
+        title: 'Failed calls to chat and game platforms, share',
         description: 'Share of calls with a 5xx response, an unreadable response, or none within five seconds.',
         unit: 'percentunit',
         max: 1,
@@ -28,7 +28,7 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataPlatformFailing'],
       },
       {
-        title: 'Platform call latency by host, p99',
+        title: 'Latency of calls to chat and game platforms by host, p99',
         description: 'Time until the platform had responded.',
         unit: 's',
         queries: {
@@ -38,7 +38,7 @@ export const platforms: DashboardSpec = {
     ],
     Rejections: [
       {
-        title: 'Platform calls by outcome',
+        title: 'Calls to chat and game platforms by outcome',
         description: 'Status of the response, or why there was none.',
         unit: 'reqps',
         queries: {
@@ -46,7 +46,7 @@ export const platforms: DashboardSpec = {
         },
       },
       {
-        title: 'Platform calls rate-limited (429) or paused',
+        title: 'Calls to chat and game platforms rate-limited (429) or paused',
         description:
           'Calls that a platform rejected with 429, and calls that were not made because it had requested a pause.',
         unit: 'reqps',
@@ -67,11 +67,11 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataPlatformRefusesUs', 'GuildDataPlatformFailing'],
       },
     ],
-    'Call budget of the chat platform': [
+    'Our own rate limit of calls to the chat platform (call budget)': [
       {
-        title: 'Wait for the chat platform call budget, p99',
+        title: 'Time calls to the chat platform wait for our own rate limit, p99',
         description:
-          'Time that a call waited until the shared call budget allowed it, by purpose: requests, background work and jobs.',
+          'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(chat_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
@@ -79,8 +79,8 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'Chat platform calls rejected by our own call budget',
-        description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
+        title: 'Calls to the chat platform rejected by our own rate limit',
+        description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
           '{{purpose}}': `sum by (purpose) (rate(chat_budget_refused_total{${JOB}}[$__rate_interval]))`,
@@ -88,18 +88,19 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'Replicas with a fixed share of a call budget (no Redis)',
-        description: 'Replicas that use a fixed share of the call budget because Redis is unavailable.',
+        title: 'Replicas with a fixed share of our chat platform rate limit (no Redis)',
+        description:
+          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
         alerts: ['GuildDataChatBudgetDegraded'],
       },
     ],
-    'Call budget of the game platform': [
+    'Our own rate limit of calls to the game platform (call budget)': [
       {
-        title: 'Wait for the game platform call budget, p99',
+        title: 'Time calls to the game platform wait for our own rate limit, p99',
         description:
-          'Time that a call waited until the shared call budget allowed it, by purpose: requests, background work and jobs.',
+          'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(game_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
@@ -107,8 +108,8 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
       {
-        title: 'Game platform calls rejected by our own call budget',
-        description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
+        title: 'Calls to the game platform rejected by our own rate limit',
+        description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
           '{{purpose}}': `sum by (purpose) (rate(game_budget_refused_total{${JOB}}[$__rate_interval]))`,
@@ -136,7 +137,7 @@ export const platforms: DashboardSpec = {
         },
       },
       {
-        title: 'Names missing in binding lists',
+        title: 'Names missing in lists of role bindings',
         description:
           'Names of roles and groups that were missing in lists of bindings because a platform did not return them.',
         unit: 'reqps',

@@ -163,8 +163,9 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataCommandsNotAcknowledged'],
       },
       {
-        title: 'Waiting polls by replica, share of the limit',
-        description: 'Long polls that wait in each replica of activity, as a share of MAX_WAITING_POLLS.',
+        title: 'Waiting long polls by replica, share of the limit',
+        description:
+          'Long polls of game servers that wait in each replica of the activity service, as a share of MAX_WAITING_POLLS.',
         unit: 'percentunit',
         max: 1,
         queries: { '{{instance}}': `activity_open_polls{${ACTIVITY}} / activity_open_polls_max{${ACTIVITY}}` },
@@ -173,14 +174,14 @@ export const services: DashboardSpec = {
     ],
     'Sync jobs': [
       {
-        title: 'Unfinished sync jobs',
-        description: 'Group sync jobs that are queued, running or paused.',
+        title: 'Unfinished role sync jobs',
+        description: 'Jobs that synchronise the roles of all members of a guild, by state: queued, running or paused.',
         unit: 'short',
         queries: { '{{state}}': `max by (state) (members_sync_jobs{${MEMBERS}})` },
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
-        title: 'Sync jobs: age and time without progress',
+        title: 'Role sync jobs: age and time without progress',
         description:
           'Time since the oldest unfinished job was queued, and the longest time that a running job has made no progress.',
         unit: 's',
@@ -191,7 +192,7 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
-        title: 'Members processed by sync jobs',
+        title: 'Members processed by role sync jobs',
         description: 'Members that jobs processed, by outcome; and jobs that finished, by outcome.',
         unit: 'reqps',
         queries: {
@@ -203,23 +204,23 @@ export const services: DashboardSpec = {
     ],
     Queues: [
       {
-        title: 'Queue items',
+        title: 'Background queue items',
         description: 'Items of the background queues by state: waiting, in flight, dead letter.',
         unit: 'short',
         queries: { '{{queue}} {{state}}': `max by (queue, state) (queue_items{${JOB}})` },
         alerts: ['GuildDataDeadLetters'],
       },
       {
-        title: 'Age of the oldest queue item',
+        title: 'Age of the oldest background queue item',
         description: 'Age of the oldest unfinished item of each queue.',
         unit: 's',
         queries: { '{{queue}}': `max by (queue) (queue_oldest_seconds{${JOB}})` },
         alerts: ['GuildDataQueueStuck'],
       },
       {
-        title: 'Queue attempts by outcome',
+        title: 'Attempts to process queue items, by outcome',
         description:
-          'Attempts to process an item, by outcome; unavailable: a service or platform that the queue needs is down.',
+          'Attempts to process an item of a background queue, by queue and outcome; unavailable: a service or platform that the queue needs is down.',
         unit: 'reqps',
         queries: {
           '{{queue}} {{outcome}}': `sum by (queue, outcome) (rate(queue_attempts_total{${JOB}}[$__rate_interval]))`,
@@ -229,7 +230,8 @@ export const services: DashboardSpec = {
     'Moderation and members': [
       {
         title: 'Bans and mutes',
-        description: 'Bans, mutes and lifts by action, and their deliveries to activity by outcome.',
+        description:
+          'Bans, mutes and their lifting by action, and attempts to deliver them to the activity service by outcome.',
         unit: 'reqps',
         queries: {
           '{{action}}': `sum by (action) (rate(moderation_decisions_total{${MODERATION}}[$__rate_interval]))`,

@@ -1,11 +1,11 @@
-import { z } from 'zod';
+import { webhook } from '../webhooks/schemas.ts';
 import { eventType } from './event-type.ts';
 
 export const webhookEvents = {
   'webhook.disabled': eventType({
     scope: 'webhooks:read',
     summary: 'A webhook was disabled',
-    data: z.looseObject({}),
+    data: webhook,
     persons: {},
   }),
 };

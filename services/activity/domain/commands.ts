@@ -45,7 +45,7 @@ export interface Decision {
   eventId: string;
   /** The place whose servers receive the command; undefined for every place of the guild. */
   placeId?: number | undefined;
-  /** The game server that the decision came from. This server receives no command. */
+  /** The game server that sent the decision to the API. This server receives no command. */
   sourceServerId?: string | undefined;
   decidedAt: Date;
   /** When the ban or mute ends; the command expires at this time at the latest. */
@@ -88,8 +88,8 @@ export class Commands {
 
   /**
    * Sends the command of a moderation decision to the servers that were live at the time of the decision or have become
-   * live since: while activity is down, no server can prove that it is live. A repeated call sends nothing. Returns the
-   * number of servers that the command is for.
+   * live since: while the activity service is down, no server can prove that it is live. A repeated call sends nothing.
+   * Returns the number of servers that the command is for.
    */
   async deliver(guildId: string, decision: Decision, command: store.NewCommand): Promise<number> {
     const now = this.#now();

@@ -35,8 +35,8 @@ const recipients = z.discriminatedUnion(
 );
 
 /**
- * The operator's note for the audit, which auth reads from the request. The log contains the name of the authenticated
- * operator instead.
+ * The operator's note for the audit, which the auth service reads from the request. The log contains the name of the
+ * authenticated operator instead.
  */
 const actor = text(1, 100);
 const idempotencyKey = z

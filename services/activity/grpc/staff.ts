@@ -13,8 +13,8 @@ const LEVEL_ERROR = `must be a whole number from 0 to ${MAX_LEVEL}`;
 
 const permission = z.string().regex(/^[A-Za-z0-9._:*-]{1,64}$/, { error: 'must be 1 to 64 of A-Z a-z 0-9 . _ : * -' });
 /**
- * The operator's note for the audit, which auth reads from the request. The log contains the name of the authenticated
- * operator instead.
+ * The operator's note for the audit, which the auth service reads from the request. The log contains the name of the
+ * authenticated operator instead.
  */
 const actor = text(1, 100);
 

@@ -138,8 +138,8 @@ export async function insertServerCommand(
 
 /**
  * Stores a command for several game servers as one row. A command for no server is finished, and the caller must record
- * that as an event. Returns undefined if the guild has `MAX_OPEN_COMMANDS` open
- * shared commands. The guild must be locked.
+ * that as an event. Returns undefined if the guild already has `MAX_OPEN_COMMANDS` commands for several servers that
+ * are neither acknowledged nor expired. The caller must hold the lock of the guild.
  */
 export async function insertSharedCommand(
   transaction: Queryable,

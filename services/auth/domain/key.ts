@@ -40,7 +40,7 @@ export interface Grant extends KeyRef, Omit<KeySettings, 'name'> {
   version: number;
 }
 
-/** A change of an API key, as auth sends it to gateways. */
+/** A change of an API key, as the auth service sends it to gateways. */
 export interface KeyChange extends KeyRef {
   version: number;
   changedAt: Date;

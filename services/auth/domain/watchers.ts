@@ -14,9 +14,9 @@ const MAX_UNSENT = 10_000;
 export interface Watcher {
   sendChange(change: KeyChange): void;
   sendBeat(): void;
-  /** The number of messages that wait in the queue because the watcher receives them too slowly. */
+  /** The number of messages that wait to be sent, because the gateway receives them too slowly. */
   readonly unsent: number;
-  /** Aborted when the watcher disconnects. */
+  /** Aborted when the gateway disconnects. */
   signal: AbortSignal;
 }
 

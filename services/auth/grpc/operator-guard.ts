@@ -21,7 +21,10 @@ export interface AuthOperatorGuardOptions {
   authority: Authority;
 }
 
-/** Guards the gRPC methods of auth that operators call: authenticates the operator and checks the operator's role. */
+/**
+ * Guards the gRPC methods of the auth service that operators call: authenticates the operator and checks the operator's
+ * role.
+ */
 export class AuthOperatorGuard implements OperatorGuard {
   readonly #options: AuthOperatorGuardOptions;
 

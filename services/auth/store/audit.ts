@@ -65,12 +65,17 @@ export interface ChainPosition {
   chain: Buffer;
 }
 
-/** The end of a guild's audit chain. */
+/**
+ * The last entry of a guild's audit chain (the audit entries, each of which is hashed together with the previous one).
+ */
 export interface Head extends ChainPosition {
   guildId: string;
 }
 
-/** Returns the end of a guild's audit chain; undefined if the chain never had any entries. */
+/**
+ * Returns the position and hash of the last entry of a guild's audit chain; undefined if the chain never had any
+ * entries.
+ */
 export async function selectHead(database: Queryable, guildId: string): Promise<Head | undefined> {
   const [head] = await database.query<Head>(
     `SELECT guild_id AS "guildId", sequence, chain FROM auth.audit_heads WHERE guild_id = $1`,

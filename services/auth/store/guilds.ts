@@ -31,7 +31,8 @@ export async function selectGuild(database: Queryable, guildId: string, now: Dat
 }
 
 /**
- * Locks the guild, and returns the time at which it was suspended, or null; undefined if auth does not know the guild.
+ * Locks the guild, and returns the time at which it was suspended, or null; undefined if the auth service does not know
+ * the guild.
  */
 export async function lockSuspension(
   transaction: Queryable,

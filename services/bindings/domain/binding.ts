@@ -1,10 +1,10 @@
 import type { GameItem } from '#platforms/game.ts';
 import type { BindingType } from '#proto/rest/bindings.ts';
 
-/** The maximum number of bindings of a guild. */
+/** The maximum number of role bindings of a guild. */
 export const MAX_BINDINGS = 500;
 
-/** A binding before it is stored, so without an ID. Fields that the type of the binding does not use are null. */
+/** A role binding before it is stored, so without an ID. Fields that the type of the binding does not use are null. */
 export interface NewBinding {
   chatRoleId: string;
   type: BindingType;
@@ -23,13 +23,16 @@ export interface Binding extends NewBinding {
   id: number;
 }
 
-/** The target of a binding: the fact about a member on which the chat role depends. */
+/** The target of a role binding: the fact about a member on which the chat role depends. */
 export type Target =
   | { kind: 'rank'; groupId: number; min: number; max: number }
   | { kind: 'item'; item: GameItem }
   | { kind: 'age'; platform: 'chat' | 'game'; minDays: number };
 
-/** Returns the target of a binding. Constraints of the table ensure that the fields that its type uses are not null. */
+/**
+ * Returns the target of a role binding. Constraints of the table ensure that the fields that its type uses are not
+ * null.
+ */
 export function targetOf(binding: NewBinding): Target {
   switch (binding.type) {
     case 'group_rank':

@@ -15,11 +15,11 @@ import { type BindingNames, checkTargets } from './platforms.ts';
 const GROUP_NAME_TTL_MS = 3600_000;
 /**
  * The maximum number of names that are loaded from a platform concurrently. Each load takes two calls, so loads use
- * half of the concurrent calls to the platform, and requests that add bindings get the other half.
+ * half of the concurrent calls to the platform, and requests that add role bindings get the other half.
  */
 const MAX_CONCURRENT_LOADS = 5;
 
-/** The fields of a binding to change; undefined fields keep their values. */
+/** The fields of a role binding to change; undefined fields keep their values. */
 export interface BindingChange {
   minRank: number | undefined;
   maxRank: number | undefined;
@@ -35,13 +35,16 @@ export interface BindingsOptions<View> {
   clock: Clock;
   telemetry: BindingsTelemetry;
   events: BindingEvents;
-  /** Returns the response for a binding. It is stored for a client that repeats the write. */
+  /** Returns the response for a role binding. It is stored for a client that repeats the write. */
   view: (binding: Binding, names: BindingNames) => View;
-  /** The maximum time in milliseconds that a list of bindings waits for names of roles and groups. */
+  /** The maximum time in milliseconds that a list of role bindings waits for names of roles and groups. */
   maxNamesWaitMs?: number;
 }
 
-/** Lists, adds, updates and removes a guild's bindings, each of which ties a chat role to data of the game platform. */
+/**
+ * Lists, adds, updates and removes a guild's role bindings, each of which ties a chat role to data of the game
+ * platform.
+ */
 export class Bindings<View = unknown> {
   readonly #options: BindingsOptions<View>;
   readonly #roleNames: NameCache<string, Map<string, string>>;
@@ -63,26 +66,26 @@ export class Bindings<View = unknown> {
     });
   }
 
-  /** Returns all bindings of a guild, ordered by priority. */
+  /** Returns all role bindings of a guild, ordered by priority. */
   stored(guildId: string): Promise<Binding[]> {
     return store.listBindings(this.#options.database, guildId, MAX_BINDINGS);
   }
 
-  /** Returns all bindings of a guild, ordered by priority, with those names of roles and groups that are known. */
+  /** Returns all role bindings of a guild, ordered by priority, with those names of roles and groups that are known. */
   async list(guildId: string): Promise<View[]> {
     const bindings = await this.stored(guildId);
     const names = await this.#namesOf(guildId, bindings);
     return bindings.map((binding) => this.#options.view(binding, names(binding)));
   }
 
-  /** Returns one binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
+  /** Returns one role binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async get(guildId: string, id: number): Promise<Binding> {
     return (await store.findBinding(this.#options.database, guildId, id)) ?? notFound();
   }
 
   /**
-   * Adds a binding. Throws CONFLICT if the guild has an identical binding or the maximum number of bindings, and the
-   * errors of checkTargets.
+   * Adds a role binding. Throws CONFLICT if the guild has an identical binding or the maximum number of bindings, and
+   * the errors of checkTargets.
    */
   async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<View>> {
     const { idempotency, game, chat, view, events } = this.#options;
@@ -101,8 +104,8 @@ export class Bindings<View = unknown> {
   }
 
   /**
-   * Updates a binding. Throws NOT_FOUND if the guild has no such binding, INVALID_REQUEST if the change does not fit
-   * the type or rank range of the binding, and CONFLICT if the guild has an identical binding.
+   * Updates a role binding. Throws NOT_FOUND if the guild has no such binding, INVALID_REQUEST if the change does not
+   * fit the type or rank range of the binding, and CONFLICT if the guild has an identical binding.
    */
   async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<View>> {
     const { guildId } = write;
@@ -119,7 +122,7 @@ export class Bindings<View = unknown> {
     return outcome;
   }
 
-  /** Removes a binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
+  /** Removes a role binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async remove(write: IdempotentWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
     const { idempotency, telemetry, events } = this.#options;
     const { guildId } = write;
@@ -172,15 +175,15 @@ export class Bindings<View = unknown> {
   }
 
   /**
-   * Returns the names of a binding's role and group. They are loaded before the transaction of a change, because a
-   * binding never changes its role and its group. Throws NOT_FOUND if the guild has no such binding.
+   * Returns the names of the chat role and the group of a role binding. They are loaded before the transaction of a
+   * change, because a binding never changes its role and its group. Throws NOT_FOUND if the guild has no such binding.
    */
   async #loadNames(guildId: string, id: number): Promise<BindingNames> {
     const binding = await this.get(guildId, id);
     return (await this.#namesOf(guildId, [binding]))(binding);
   }
 
-  /** Loads the names of the roles and groups of bindings; names that are not known are null. */
+  /** Loads the names of the chat roles and groups in role bindings; names that are not known are null. */
   async #namesOf(guildId: string, bindings: readonly Binding[]): Promise<(binding: Binding) => BindingNames> {
     const groupIds = new Set(bindings.flatMap(({ gameGroupId }) => gameGroupId ?? []));
     const [roles, groups] = await Promise.all([
@@ -201,7 +204,7 @@ export class Bindings<View = unknown> {
   }
 }
 
-/** Returns the validation errors of a change to a binding; empty if the change is valid. */
+/** Returns the validation errors of a change to a role binding; empty if the change is valid. */
 function faultsOf(binding: Binding, { minRank, maxRank }: BindingChange, changed: Binding): Fault[] {
   const given = [minRank === undefined ? [] : 'min_rank', maxRank === undefined ? [] : 'max_rank'].flat();
   if (binding.type !== 'group_rank') {

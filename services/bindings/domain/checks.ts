@@ -12,7 +12,7 @@ export interface ChecksOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
 }
 
-/** Tests a binding with a member, and checks the fields of a planned binding, without changing anything. */
+/** Tests a role binding with a member, and checks the fields of a planned binding, without changing anything. */
 export class Checks {
   readonly #bindings: Bindings;
   readonly #game: GamePlatform;
@@ -41,7 +41,7 @@ export class Checks {
   }
 
   /**
-   * Returns the group of a planned binding, and the reason why such a binding is not possible, if any. Throws the
+   * Returns the group of a planned role binding, and the reason why such a binding is not possible, if any. Throws the
    * errors of the game platform.
    */
   async validate(

@@ -29,7 +29,7 @@ export interface MemberVerdicts {
 
 /** Selects the verdicts that an evaluation returns. */
 export interface EvaluationScope {
-  /** The roles to evaluate; if empty, all roles that a binding governs. */
+  /** The IDs of the chat roles to evaluate; if empty, all roles that a role binding of the guild names. */
   chatRoleIds: readonly string[];
   /** True if only the verdicts on roles are needed: then facts that cannot change such a verdict are not queried. */
   rolesOnly: boolean;
@@ -45,7 +45,7 @@ export interface EvaluationOptions {
   deadlineMs?: number;
 }
 
-/** Evaluates which chat roles the members of a guild should have by its bindings. */
+/** Evaluates which chat roles the members of a guild should have by its role bindings. */
 export class Evaluation {
   readonly #options: EvaluationOptions;
 

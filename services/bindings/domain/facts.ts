@@ -15,7 +15,9 @@ export interface Member {
   gameId: number;
 }
 
-/** Returns those targets of bindings that can still change a verdict, given the facts about a member known so far. */
+/**
+ * Returns those targets of role bindings that can still change a verdict, given the facts about a member known so far.
+ */
 export type DecidingTargets = (facts: Facts) => readonly Target[];
 
 type Ranks = Facts['ranks'];

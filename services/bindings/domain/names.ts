@@ -46,7 +46,7 @@ export class NameCache<Key extends string | number, Value> {
     this.#limit = new TaskLimit({ maxRunning: maxConcurrent, maxRunMs: SLOW_MS, clock });
   }
 
-  /** Returns the names for those keys whose names are known. Never fails. */
+  /** Returns the names of roles or groups for those keys whose names are known. Never fails. */
   async of(keys: Iterable<Key>): Promise<Map<Key, Value>> {
     const unique = [...new Set(keys)];
     const now = this.#options.clock.now();

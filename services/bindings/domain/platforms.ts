@@ -5,8 +5,8 @@ import type { GamePlatform } from '#platforms/game.ts';
 import { type NewBinding, type Target, targetOf } from './binding.ts';
 
 /**
- * The timeout in milliseconds for the checks with both platforms together, shorter than the gateway's timeout: a
- * binding is not saved after the client got a timeout.
+ * The timeout in milliseconds for the checks with both platforms together. It is shorter than the gateway's timeout, so
+ * that no role binding is saved after the client got a timeout.
  */
 const CHECK_MS = 6_500;
 
@@ -16,9 +16,10 @@ export interface BindingNames {
 }
 
 /**
- * Checks the target of a new binding with the game platform, then its role with the chat platform; returns the names of
- * group and role. Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and
- * PLATFORM_ERROR, TIMEOUT or UNAVAILABLE if a platform fails.
+ * Checks that the target of a new role binding (a rank in a group, or an item) exists on the game platform, and that
+ * the bot can assign the binding's role on the chat platform. Returns the names of the group and of the role. Throws
+ * INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and PLATFORM_ERROR, TIMEOUT or
+ * UNAVAILABLE if a platform fails.
  */
 export async function checkTargets(
   game: GamePlatform,
@@ -39,8 +40,8 @@ export async function checkTargets(
 }
 
 /**
- * Checks that the game platform has the target of a binding. Returns the group's name if the target is a rank,
- * otherwise null.
+ * Checks that the target of a role binding exists on the game platform. Returns the group's name if the target is a
+ * rank in a group, otherwise null.
  */
 async function checkGameTarget(game: GamePlatform, target: Target): Promise<string | null> {
   switch (target.kind) {
@@ -65,8 +66,8 @@ function unknownTarget(kind: string, id: number): ApiError {
 }
 
 /**
- * Checks that the bot can assign a role, and returns the name of the role. A role is rejected only after a fresh read,
- * because it may have been created or moved just now.
+ * Checks that the bot can assign a role, and returns the name of the role. Before a role is rejected, the roles are
+ * read again without the cache, because the role may have been created or moved just now.
  */
 async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promise<string> {
   const find = (roles: readonly ChatRole[]) => roles.find((role) => role.id === id);

@@ -8,13 +8,13 @@ export interface TargetVerdict {
   /** The reason for the verdict, as a text for people. */
   reason: string;
   /**
-   * The rank that matches the binding, otherwise the member's highest rank; 0 if the member is not in the group,
+   * The rank that matches the role binding, otherwise the member's highest rank; 0 if the member is not in the group,
    * undefined if the rank is unknown.
    */
   rank?: number;
 }
 
-/** The facts about a member that bindings depend on. */
+/** The facts about a member that role bindings depend on. */
 export interface Facts {
   /** The member's ranks by group ID, without groups that the member is not in. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
@@ -29,7 +29,7 @@ export interface Facts {
 
 const DAY_MS = 24 * 3600_000;
 
-/** Evaluates if the facts about a member meet the target of a binding. */
+/** Evaluates if the facts about a member meet the target of a role binding. */
 export function evaluateTarget(target: Target, facts: Facts, now: number): TargetVerdict {
   switch (target.kind) {
     case 'rank':
@@ -42,8 +42,8 @@ export function evaluateTarget(target: Target, facts: Facts, now: number): Targe
 }
 
 /**
- * Combines the verdicts of a role's bindings into one: `wanted` if any of them is `wanted`, `not_wanted` only if all
- * are.
+ * Combines the verdicts of all role bindings of one chat role into one: `wanted` if any of them is `wanted`,
+ * `not_wanted` only if all are.
  */
 export function combine(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('wanted')) return 'wanted';
@@ -56,7 +56,7 @@ type AgeTarget = Extract<Target, { kind: 'age' }>;
 /** The rank of users who are not in a game group, even if the group has no role for guests. */
 export const OUTSIDE_RANK = 0;
 
-/** Evaluates if one of a member's ranks in a group is within the range of a binding. */
+/** Evaluates if one of a member's ranks in a group is within the range of a role binding. */
 export function evaluateRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): TargetVerdict {
   if (ranks === 'rejected') return unknown('the game platform rejects requests about this account');
   if (ranks === 'unknown') return unknown(`the game platform cannot report the user's rank in group ${groupId} now`);

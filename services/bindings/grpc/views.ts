@@ -7,7 +7,7 @@ import { type Binding, targetOf } from '../domain/binding.ts';
 import type { RoleVerdict } from '../domain/evaluation.ts';
 import type { Verdict } from '../domain/rules.ts';
 
-/** Converts a binding to its form in gRPC responses. */
+/** Converts a role binding to its form in gRPC responses. */
 export function bindingMessage(binding: Binding): BindingMessage {
   const { id, chatRoleId, priority } = binding;
   return { id, chatRoleId, priority: priority ?? undefined, target: targetMessage(binding) };
@@ -35,8 +35,8 @@ const VERDICTS = {
 } satisfies Record<Verdict, VerdictMessage>;
 
 /**
- * Converts the verdict on a role to its form in gRPC responses. With `rolesOnly` the verdicts of the single bindings
- * are left out.
+ * Converts the verdict on a role to its form in gRPC responses. With `rolesOnly` the verdicts of the single role
+ * bindings are left out.
  */
 export function roleVerdictMessage({ chatRoleId, verdict, bindings }: RoleVerdict, rolesOnly: boolean) {
   const single = ({ bindingId, verdict, reason }: RoleVerdict['bindings'][number]): BindingVerdict => ({

@@ -33,7 +33,7 @@ export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks
 
 type AddBody = z.output<typeof bindingsRoutes.addBinding.body & object>;
 
-/** Creates a binding from a request body, with only those fields that the type of the binding needs. */
+/** Creates a role binding from a request body, with only those fields that the type of the binding needs. */
 function newBinding(body: AddBody): NewBinding {
   const needed: readonly string[] = REQUIRED_FIELDS[body.binding_type];
   const ifNeeded = <Field extends keyof AddBody>(field: Field) =>

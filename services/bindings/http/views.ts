@@ -1,7 +1,7 @@
 import type { Binding } from '../domain/binding.ts';
 import type { BindingNames } from '../domain/platforms.ts';
 
-/** Converts a binding to its form in REST responses. */
+/** Converts a role binding to its form in REST responses. */
 export function bindingView(binding: Binding, names: BindingNames) {
   return {
     id: binding.id,

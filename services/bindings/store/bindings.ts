@@ -5,7 +5,7 @@ const BINDING = `id, chat_role_id AS "chatRoleId", type, game_group_id AS "gameG
   max_rank AS "maxRank", gamepass_id AS "gamepassId", asset_id AS "assetId", badge_id AS "badgeId",
   account_age_platform AS "accountAgePlatform", account_age_min_days AS "accountAgeMinDays", priority`;
 
-/** Reads up to `limit` bindings of a guild, ordered by priority, then by ID. */
+/** Reads up to `limit` role bindings of a guild, ordered by priority, then by ID. */
 export function listBindings(on: Queryable, guildId: string, limit: number): Promise<Binding[]> {
   return on.query(
     `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 ORDER BY priority NULLS LAST, id LIMIT $2`,
@@ -13,7 +13,7 @@ export function listBindings(on: Queryable, guildId: string, limit: number): Pro
   );
 }
 
-/** Reads up to `limit` bindings of a guild that govern one of the chat roles, ordered by priority, then by ID. */
+/** Reads up to `limit` role bindings of a guild that name one of the chat roles, ordered by priority, then by ID. */
 export function listBindingsOfRoles(
   on: Queryable,
   guildId: string,
@@ -35,7 +35,7 @@ export async function findBinding(on: Queryable, guildId: string, id: number): P
   return binding;
 }
 
-/** Reads a binding and locks its row against concurrent changes until the transaction ends. */
+/** Reads a role binding and locks its row against concurrent changes until the transaction ends. */
 export async function lockBinding(transaction: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [binding] = await transaction.query<Binding>(
     `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND id = $2 FOR NO KEY UPDATE`,
@@ -45,14 +45,14 @@ export async function lockBinding(transaction: Queryable, guildId: string, id: n
 }
 
 /**
- * Prevents other transactions from adding bindings to the guild until this transaction ends, so that the bindings can
- * be counted.
+ * Prevents other transactions from adding role bindings to the guild until this transaction ends, so that the bindings
+ * can be counted.
  */
 export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`bindings.bindings\n${guildId}`]);
 }
 
-/** Counts the bindings of a guild. */
+/** Counts the role bindings of a guild. */
 export async function countBindings(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT count(*) AS count FROM bindings.bindings WHERE guild_id = $1',
@@ -61,7 +61,7 @@ export async function countBindings(on: Queryable, guildId: string): Promise<num
   return row?.count ?? 0;
 }
 
-/** Inserts a binding and returns it; undefined if the guild has an identical binding. */
+/** Inserts a role binding and returns it; undefined if the guild has an identical binding. */
 export async function insertBinding(
   on: Queryable,
   guildId: string,
@@ -101,7 +101,7 @@ export async function insertBinding(
   return inserted;
 }
 
-/** Updates a binding. Returns false if the guild has another binding that would then be identical. */
+/** Updates a role binding. Returns false if the guild has another binding that would then be identical. */
 export async function updateBinding(
   on: Queryable,
   guildId: string,
@@ -121,7 +121,7 @@ export async function updateBinding(
   }
 }
 
-/** Deletes a binding and returns the deleted binding; undefined if the guild has no such binding. */
+/** Deletes a role binding and returns the deleted binding; undefined if the guild has no such binding. */
 export async function deleteBinding(on: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [deleted] = await on.query<Binding>(
     `DELETE FROM bindings.bindings WHERE guild_id = $1 AND id = $2 RETURNING ${BINDING}`,

@@ -64,7 +64,9 @@ const record = (guildId: string, first: number, count = 1) =>
 
 const waitingOf = async (guildId: string) =>
   (await database.query<{ n: number }>('SELECT count(*) AS n FROM lookup.events WHERE guild_id = $1', [guildId]))[0]?.n;
-const relayedAll = (guildId: string) => expect.poll(() => waitingOf(guildId), { timeout: 20_000 }).toBe(0);
+async function relayedAll(guildId: string): Promise<void> {
+  await expect.poll(() => waitingOf(guildId), { timeout: 20_000 }).toBe(0);
+}
 const gameIds = async (guildId: string) => (await fixture.read(guildId)).map(({ data }) => data['game_id']);
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 

@@ -5,9 +5,12 @@ import { type RandomBytes, randomText } from '../security/base62.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import { ticketPurpose } from '../security/purposes.ts';
 
-/** The gRPC header with the ticket that auth issued to an operator for one call of another service. */
+/** The gRPC header with the ticket that the auth service issued to an operator for one call of another service. */
 export const TICKET_HEADER = 'x-guild-ticket';
-/** The gRPC header with which an operator authenticates a call to auth; signed with the operator's credential. */
+/**
+ * The gRPC header with which an operator authenticates a call to the auth service; signed with the operator's
+ * credential.
+ */
 export const OPERATOR_HEADER = 'x-guild-operator';
 
 /** The operator name of a person who calls with ADMIN_SECRETS instead of a credential. */
@@ -63,8 +66,8 @@ interface Signed extends CalledMethod {
 const encode = (signed: Signed) => Buffer.from(JSON.stringify(signed)).toString('base64url');
 
 /**
- * Creates an operator's ticket for one gRPC call: base64url JSON, a dot, and a base64url HMAC with the key that auth
- * and the called service share.
+ * Creates an operator's ticket for one gRPC call: base64url JSON, a dot, and a base64url HMAC with the key that the
+ * auth service and the called service share.
  */
 export function createTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
   const payload = encode({ ...call, at: now });
@@ -86,12 +89,13 @@ function readSigned(payload: string, called: CalledMethod, now: number): Signed 
 }
 
 /**
- * Guards the operators' methods of all services except auth: a call needs a ticket from auth for exactly this request.
+ * Guards the gRPC methods that operators call, in all services except the auth service: a call needs a ticket that the
+ * auth service issued for exactly this request.
  */
 export class TicketGuard implements OperatorGuard {
   readonly #ring: KeyRing;
 
-  /** `ring` must hold the key `ticket:<service>`, which the service shares with auth. */
+  /** `ring` must hold the key `ticket:<service>`, which the service shares with the auth service. */
   constructor(ring: KeyRing) {
     this.#ring = ring;
   }
@@ -119,7 +123,7 @@ const NO_TICKET = 'The ticket is not for this request';
 export interface Credential {
   operator: string;
   privateKey: KeyObject;
-  /** The public key of 32 bytes, the only part of the credential that auth stores. */
+  /** The public key of 32 bytes, the only part of the credential that the auth service stores. */
   publicKey: Buffer;
 }
 
@@ -139,8 +143,8 @@ export function readCredential(text: string): Credential | undefined {
 }
 
 /**
- * Creates the header that authenticates an operator's call to auth. The header is signed with the credential's private
- * key and does not contain the credential.
+ * Creates the header that authenticates an operator's call to the auth service. The header is signed with the
+ * credential's private key and does not contain the credential.
  */
 export function signCall(
   { operator, privateKey }: Credential,
@@ -152,8 +156,8 @@ export function signCall(
 }
 
 /**
- * Parses the header that authenticates an operator's call to auth; undefined if it is missing or expired. The returned
- * function `isSigned` verifies the signature.
+ * Parses the header that authenticates an operator's call to the auth service; undefined if it is missing or expired.
+ * The returned function `isSigned` verifies the signature.
  */
 export function parseSignedCall(called: CalledMethod, header: string | undefined, now: number) {
   const [payload = '', signature = ''] = (header ?? '').split('.');

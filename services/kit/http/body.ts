@@ -21,7 +21,8 @@ export async function readBody(request: Request, response: Response): Promise<Re
     readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
   });
   const bytes = request.body as Buffer;
-  // A chunked body without any chunk counts as a missing body, whatever its content type.
+  // A body with chunked transfer encoding but without any chunk is treated as a missing body, whatever the Content-Type
+  // says.
   if (bytes.length === 0) return {};
   requireJson(request);
   return parseBody(bytes);

@@ -4,11 +4,11 @@ import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts'
 import type { KeyRing } from '../security/keyring.ts';
 import type { Database, Queryable, Transaction } from './pool.ts';
 
-/** How long, in seconds, a claim on a write with an external effect is held (contract, section 7). */
+/** The seconds for which a claim on a write with effects outside of this database is held (API contract, section 7). */
 const CLAIM_SECONDS = 60;
 /**
- * The errors whose responses are stored (contract, section 7), because repeating the request cannot give another
- * result.
+ * The errors whose responses are stored (API contract, section 7), because a repeat of the request would fail in the
+ * same way.
  */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
@@ -42,8 +42,8 @@ export class StoredResponse {
 export type WriteOutcome<Data> = HandlerResult<Data> | StoredResponse;
 
 /**
- * A claim on a write whose effect is outside this database: it keeps repeats of the same write from running
- * concurrently. The claim is settled when the response is stored.
+ * A claim on a write that changes data outside of this database. While the claim is held, repeats of the write with the
+ * same Idempotency-Key are rejected. The claim is settled when the response is stored.
  */
 export interface Claim {
   write: Omit<IdempotentWrite, 'bodyHash'>;
@@ -54,7 +54,7 @@ export interface Claim {
   id: string;
   /** When the claim expires, in ISO 8601. */
   until: string;
-  /** True if an earlier claim on the same write may already have started the planned work. */
+  /** True if an earlier request with the same Idempotency-Key may already have started the planned work. */
   isRepeat: boolean;
 }
 
@@ -63,7 +63,7 @@ interface StoredRow {
   status: number | null;
   answer: Buffer | null;
   claim: string | null;
-  /** True if the claim has not expired yet; null if the row has no claim. */
+  /** True if the claim on the write has not expired yet; null if the row holds a response and no claim. */
   is_claimed: boolean | null;
 }
 
@@ -136,7 +136,7 @@ export class Idempotency {
         return result;
       });
     } catch (thrown) {
-      // If the claim on the write cannot be settled now, it expires later.
+      // If the claim cannot be settled because the database does not respond, it expires by itself.
       await this.settle(this.#database, claim, asApiError(thrown)).catch(() => undefined);
       throw thrown;
     }
@@ -230,7 +230,10 @@ export class Idempotency {
     }
   }
 
-  /** Stores the response to a write or the claim on it. Returns when the claim expires, if there is one. */
+  /**
+   * Stores the response to a write, or else a claim on the write. Returns when the claim expires; undefined for a
+   * response.
+   */
   async #insert(transaction: Queryable, write: IdempotentWrite, record: IdempotencyRow): Promise<Date | undefined> {
     // The expiry time identifies the claim. It is truncated to milliseconds, because JavaScript has no microseconds.
     const [row] = await transaction.query<{ until: Date | null }>(

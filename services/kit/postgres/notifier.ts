@@ -5,8 +5,8 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Queryable } from './pool.ts';
 
 /**
- * Milliseconds between two notifications, at most twenty per second: commits with notifications wait for a lock of the
- * whole database cluster.
+ * The minimum interval between two notifications in milliseconds. Only twenty per second are sent, because each
+ * transaction that sends one takes a lock of the whole database cluster when it commits.
  */
 const INTERVAL_MS = 50;
 /**
@@ -16,7 +16,10 @@ const INTERVAL_MS = 50;
 const BACKOFF = { minMs: 100, maxMs: 400, jitter: 0 };
 /** The maximum size of a notification payload in bytes; PostgreSQL rejects payloads from 8000 bytes. */
 const MAX_BYTES = 7_999;
-/** The maximum number of names waiting to be sent. Further names are dropped, because listeners also poll. */
+/**
+ * The maximum number of names that wait for the next notification. Further names are dropped, which only delays the
+ * listeners, because they also poll.
+ */
 const MAX_WAITING = 10_000;
 const SEPARATOR = ',';
 
@@ -26,7 +29,10 @@ export interface NotifierOptions {
   log: Logger;
 }
 
-/** Sends database notifications after commits. Each notification has one or more names, such as guild IDs. */
+/**
+ * Sends PostgreSQL notifications (NOTIFY) after commits. The payload of each notification is a list of names, such as
+ * IDs of guilds whose data has changed.
+ */
 export class Notifier implements Part {
   readonly name = 'notifier';
   readonly #database: Queryable;
@@ -52,7 +58,10 @@ export class Notifier implements Part {
     this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
   }
 
-  /** Makes a last attempt to send the names that are still waiting. */
+  /**
+   * Sends the names that still wait for the next database notification. Called when the process stops. After a failed
+   * attempt the remaining names are dropped.
+   */
   async drain(): Promise<void> {
     this.#stopping.abort();
     await this.#sending;
@@ -67,7 +76,8 @@ export class Notifier implements Part {
         failures = 0;
       } catch (error) {
         failures++;
-        if (failures === 1) this.#log.warn({ err: error, channel: this.#channel }, 'failed to send notifications');
+        if (failures === 1)
+          this.#log.warn({ err: error, channel: this.#channel }, 'failed to send database notifications');
         if (this.#stopping.signal.aborted) return;
         for (const name of names) this.#waiting.add(name);
       }
@@ -76,7 +86,7 @@ export class Notifier implements Part {
     }
   }
 
-  /** Removes and returns as many waiting names as fit into one database notification. */
+  /** Removes as many waiting names as fit into one database notification from the waiting names, and returns them. */
   #take(): string[] {
     const names: string[] = [];
     let bytes = 0;

@@ -12,15 +12,15 @@ export { isUniqueViolation } from './database-errors.ts';
 export { longRunning, type Prepared, prepared } from './statements.ts';
 
 /**
- * The maximum time in milliseconds to wait for a connection of the pool; less than READ_MS, so that no statement is
- * sent for a caller that has already given up.
+ * The maximum time in milliseconds to wait for a free connection of the pool. It is shorter than READ_MS, so that no
+ * statement is sent for a caller whose read has already timed out.
  */
 const CONNECT_MS = 1_500;
 /**
- * The timeout in milliseconds of a BEGIN, and of a read outside of a transaction including the wait for a connection.
- * Both can be abandoned safely, because they change nothing. With this timeout clients of the API get a response within
- * two seconds, even if one service waits for a read of another; the deadline of a call between services must therefore
- * be longer.
+ * The timeout in milliseconds of a BEGIN, and of a read outside of a transaction including the wait for a connection. A
+ * BEGIN or a read can be abandoned safely, because it changes nothing. With this timeout clients of the API get a
+ * response within two seconds, even if one service waits for a read of another service. The deadline of a call between
+ * services must be longer, so that the called service can report the timeout.
  */
 const READ_MS = 1_600;
 const STATEMENT_MS = 5_000;
@@ -77,8 +77,8 @@ export interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions): Database {
   const { metrics, log } = options;
   let pool = createPool(options);
-  // After a hang the pool is replaced: idle connections may be dead without notice, and callers would wait for them
-  // until a timeout.
+  // When PostgreSQL stops responding, the pool is replaced, because its idle connections may be dead without notice:
+  // every caller that got one of them would wait until a timeout.
   const stoppedResponding = () => {
     const old = pool;
     pool = createPool(options);
@@ -191,7 +191,7 @@ class Connection implements Transaction {
     this.#committed.push(callback);
   }
 
-  /** Calls the functions that wait for the commit. */
+  /** Calls the functions that were registered with `afterCommit`. */
   committed(): void {
     for (const callback of this.#committed.splice(0)) callback();
   }

@@ -1,45 +1,36 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe } from 'vitest';
+import { WAITING_TOGETHER } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
-import { QueueFixture, RENEWING } from './fixture.ts';
+import { RENEWING, testWithQueue as test } from './fixture.ts';
 
-const fixture = new QueueFixture();
-/** Between the database and the workers of these tests. */
-let proxy: TcpProxy;
-
-beforeAll(() => fixture.start());
-afterAll(() => fixture.stop());
-beforeEach(() => fixture.reset());
-
-async function distantPool() {
-  const url = new URL(fixture.testDatabase.url);
-  proxy = await startTcpProxy(Number(url.port));
-  url.port = String(proxy.port);
-  return fixture.openPool(url.href);
-}
-
-const FAULTS: [string, () => unknown, () => unknown][] = [
-  ['refuses connections', () => proxy.refuse(), () => proxy.accept()],
-  ['accepts connections and does not respond', () => proxy.hold(), () => proxy.release()],
-  ['responds after 300 ms', () => proxy.slow(300), () => proxy.slow(0)],
-  ['interrupts every connection', () => proxy.cut(), () => undefined],
+const FAULTS: [string, (proxy: TcpProxy) => unknown, (proxy: TcpProxy) => unknown][] = [
+  ['refuses connections', (proxy) => proxy.refuse(), (proxy) => proxy.accept()],
+  ['accepts connections and does not respond', (proxy) => proxy.hold(), (proxy) => proxy.release()],
+  ['responds after 300 ms', (proxy) => proxy.slow(300), (proxy) => proxy.slow(0)],
+  ['interrupts every connection', (proxy) => proxy.cut(), () => undefined],
 ];
 
 describe.each([
   ['an ordered queue', { ordered: true }],
   ['a queue with renewed leases', { ...RENEWING, ordered: false }],
-])('%s', (_name, kind) => {
-  test.each(FAULTS)(
+])('%s', WAITING_TOGETHER, (_name, kind) => {
+  test.for(FAULTS)(
     'while the database %s no item is lost, and all are handled after it has recovered',
-    async (_fault, breakDown, recover) => {
-      const database = await distantPool();
+    { timeout: 90_000 },
+    async ([, breakDown, recover], { fixture, expect }) => {
+      // Between the database and the worker.
+      const url = new URL(fixture.testDatabase.url);
+      const proxy = await startTcpProxy(Number(url.port));
+      url.port = String(proxy.port);
+      const database = fixture.openPool(url.href);
       await fixture.enqueueMany(40);
       const worker = await fixture.startWorker({ ...kind, leaseMs: 4_000 }, undefined, database);
       await expect.poll(() => fixture.handled.length).toBeGreaterThan(3);
-      await breakDown();
+      await breakDown(proxy);
       await fixture.enqueueMany(5, undefined, 'later');
       worker.wake();
       await new Promise((resolve) => setTimeout(resolve, 1_000));
-      await recover();
+      await recover(proxy);
       const unfinished = async () => {
         // Items in flight during the fault are due when their leases have ended.
         await fixture.time.advance(1_000);
@@ -51,6 +42,5 @@ describe.each([
       await fixture.stopWorkers();
       await proxy.close();
     },
-    90_000,
   );
 });

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
@@ -84,6 +85,12 @@ export class QueueFixture {
     this.#workers = [];
   }
 
+  /** Moves the clock, and lets the workers look for items that have become due instead of waiting for their next poll. */
+  async pass(milliseconds: number): Promise<void> {
+    await this.time.advance(milliseconds);
+    for (const worker of this.#workers) worker.wake();
+  }
+
   openPool(url = this.testDatabase.url): Database {
     const { metrics, log } = this;
     const pool = openDatabase({ url, poolMax: 5, name: 'queue-test', metrics, log });
@@ -153,3 +160,14 @@ export class QueueFixture {
     return (await this.task(what))['state'];
   }
 }
+
+/** A test with a queue of its own, which may run at the same time as others if it uses `expect` of its context. */
+export const testWithQueue = test.extend<{ fixture: QueueFixture }>({
+  // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of the fixtures that this one needs
+  fixture: async ({}, use) => {
+    const fixture = new QueueFixture();
+    await fixture.start();
+    await use(fixture);
+    await fixture.stop();
+  },
+});

@@ -1,8 +1,5 @@
-import { Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
-import { fromStatus } from '../grpc/errors.ts';
-import { queueAdminMethods } from './admin.ts';
 import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, RENEWING, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 
@@ -14,14 +11,10 @@ beforeEach(() => fixture.reset());
 const fails = (code: ConstructorParameters<typeof ApiError>[0]) => () => {
   throw new ApiError(code);
 };
-/** Rejects the call as a service does whose keys differ from those of this process. */
-const rejectsCalls = () => {
-  throw fromStatus({ code: status.UNAUTHENTICATED, details: '', metadata: new Metadata() });
-};
 /** In seconds. */
 const YEARS = 100_000_000;
 /** Moves the clock, so that items that wait for a retry or the end of a lease are due. */
-const later = () => fixture.time.advance(120_000);
+const later = () => fixture.pass(120_000);
 const timesHandled = (what: string) => fixture.handled.filter((each) => each === what).length;
 
 /** Moves the clock on until an item has reached a state. */
@@ -31,10 +24,6 @@ async function reaches(what: string, state: string): Promise<void> {
     return fixture.state(what);
   };
   await expect.poll(passing).toBe(state);
-}
-
-async function metric(name: string): Promise<number> {
-  return Number(new RegExp(`^${name} (.+)$`, 'm').exec(await fixture.metrics.text())?.[1]);
 }
 
 describe('an ordered queue', () => {
@@ -61,26 +50,6 @@ describe('an ordered queue', () => {
     await expect.poll(() => order).toEqual({ [GUILD]: names, [OTHER_GUILD]: names });
     expect(overlaps).toBe(0);
   });
-
-  test('continues after an item that always fails once that is a dead letter, and never delays other guilds for it', async () => {
-    fixture.behaviour.set('poison', fails('INTERNAL'));
-    for (const what of ['poison', 'next']) await fixture.enqueue(what);
-    await fixture.enqueue('other', OTHER_GUILD);
-    await fixture.startWorker();
-    await expect.poll(() => fixture.state('other')).toBe('done');
-    expect(await fixture.state('next')).toBe('queued');
-    await reaches('poison', 'dead');
-    await expect.poll(() => fixture.state('next')).toBe('done');
-    expect(timesHandled('poison')).toBe(LIMITS.maxAttempts);
-    expect(await fixture.task('poison')).toMatchObject({
-      attempts: 3,
-      leased_until: null,
-      finished_at: null,
-      last_error: 'INTERNAL: Something went wrong on our side',
-    });
-    expect(await metric('queue_attempts_total{queue="tasks",outcome="dead"}')).toBe(1);
-    await expect.poll(() => metric('queue_items{queue="tasks",state="dead"}')).toBe(1);
-  });
 });
 
 describe('an item', () => {
@@ -105,28 +74,6 @@ describe('an item', () => {
     await fixture.startWorker();
     await expect.poll(() => fixture.state('task')).toBe('dead');
     expect(timesHandled('task')).toBe(1);
-  });
-
-  test.each([
-    ['cannot be reached', fails('UNAVAILABLE'), /^UNAVAIL/],
-    ['rejects all calls', rejectsCalls, /^INTERNAL/],
-  ])('does not lose attempts while its dependency %s, up to a limit', async (_, failure, error) => {
-    fixture.behaviour.set('task', failure);
-    await fixture.enqueue('task');
-    const worker = await fixture.startWorker({}, { ...LIMITS, maxOutageSeconds: YEARS });
-    await expect
-      .poll(async () => {
-        await later();
-        worker.wake();
-        return timesHandled('task');
-      })
-      .toBeGreaterThan(LIMITS.maxAttempts + 1);
-    expect(await fixture.task('task')).toMatchObject({
-      state: 'queued',
-      last_error: expect.stringMatching(error),
-    });
-    await fixture.time.advance(YEARS * 1000);
-    await reaches('task', 'dead');
   });
 
   test.each(['UNAVAILABLE', 'TIMEOUT'] as const)(
@@ -266,22 +213,6 @@ test('an item of a transaction that is rolled back is never handled', async () =
   await expect(work).rejects.toThrow('conflicts');
   await fixture.enqueue('always');
   await expect.poll(() => fixture.handled).toEqual(['always']);
-});
-
-test('a dead letter raises the metric of the alert until an operator retries or skips it', async () => {
-  const dead = 'queue_items{queue="tasks",state="dead"}';
-  const { database, log } = fixture;
-  const worker = await fixture.startWorker({ ordered: false });
-  const definitions = [fixture.definition({ ordered: false })];
-  const operator = queueAdminMethods({ database, definitions, log, wake: () => worker.wake() });
-  for (const what of ['one', 'two']) fixture.behaviour.set(what, fails('INVALID_REQUEST'));
-  const [one, two] = [await fixture.enqueue('one'), await fixture.enqueue('two')];
-  await expect.poll(() => metric(dead)).toBe(2);
-  fixture.behaviour.clear();
-  await operator.retryQueueItems({ queue: 'tasks', guildId: GUILD, id: one });
-  await operator.skipQueueItem({ queue: 'tasks', guildId: GUILD, id: two });
-  await expect.poll(() => Promise.all(['one', 'two'].map((what) => fixture.state(what)))).toEqual(['done', 'skipped']);
-  await expect.poll(() => metric(dead)).toBe(0);
 });
 
 test('two workers that want the same items handle each one once', async () => {

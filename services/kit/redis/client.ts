@@ -145,7 +145,7 @@ function clusterOptions(target: RedisTarget, options: RedisConnectionOptions): C
 
 const reconnectDelay = (attempts: number) => backoffMs(attempts, BACKOFF);
 
-/** Logs when the Redis connection is ready, and each new reason why it is not. */
+/** Logs when the Redis connection is ready, and why it is not whenever the reason changes. */
 function reportConnection(client: RedisClient, target: RedisTarget, log: Logger): void {
   const hosts = target.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
   const secrets = [target.password, target.sentinelPassword].filter((secret) => secret !== undefined);

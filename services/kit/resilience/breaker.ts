@@ -147,20 +147,15 @@ export class Breaker {
    */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
     if (this.#hasProbe) this.requireClosed();
-    if (this.isOpen) return this.#fire(action);
-    // The call starts outside of the circuit: if the circuit opens meanwhile, the result of this call must not count as
-    // the result of the trial call.
-    const call = (async () => action())();
-    await Promise.allSettled([call]);
-    return this.isOpen ? call : this.#fire(() => call);
-  }
-
-  async #fire<Result>(action: () => Promise<Result>): Promise<Result> {
     try {
-      return (await this.#circuit.fire(action)) as Result;
+      if (this.isOpen) return (await this.#circuit.fire(action)) as Result;
+      // The call starts outside of the circuit: if the circuit opens meanwhile, the result of this call must not count as
+      // the result of the trial call.
+      const call = action();
+      await call.catch(() => undefined);
+      return this.isOpen ? await call : ((await this.#circuit.fire(() => call)) as Result);
     } catch (error) {
-      if (!(error instanceof Error && CircuitBreaker.isOurError(error))) throw error;
-      throw this.#unavailable();
+      throw error instanceof Error && CircuitBreaker.isOurError(error) ? this.#unavailable() : error;
     }
   }
 

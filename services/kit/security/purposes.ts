@@ -18,7 +18,10 @@ export function callerOf(purpose: string, audience: string): string | undefined 
   return kind === 'call' && called === audience ? caller : undefined;
 }
 
-/** Returns the purpose of the key that signs the tickets that auth issues to operators for calls to one service. */
+/**
+ * Returns the purpose of the key that signs the tickets that the auth service issues to operators for calls to one
+ * service.
+ */
 export const ticketPurpose = (audience: string) => `ticket:${audience}`;
 
 /** The kinds of root secrets from which keys are derived: `admin` for operators' keys, `internal` for all others. */

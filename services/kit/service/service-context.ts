@@ -186,7 +186,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     server.add(definition, handlers, this.callers);
   }
 
-  /** Adds a gRPC service that operators call with a ticket from auth. */
+  /** Adds a gRPC service that operators call with a ticket from the auth service. */
   serveOperators<Definition extends DefinitionShape>(
     server: GrpcServer,
     definition: Definition,

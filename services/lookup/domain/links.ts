@@ -184,7 +184,7 @@ interface PagePosition extends Position {
   serverTime: number;
 }
 
-/** Returns when a link was removed, in Unix milliseconds. */
+/** Returns the time at which a link was removed, in Unix milliseconds. */
 const unlinkedAt = ({ updatedAt }: ChangedLink) => Math.floor(updatedAt / 1_000);
 
 /**

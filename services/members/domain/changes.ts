@@ -27,7 +27,7 @@ import type { RoleTasks } from './role-tasks.ts';
 const ABANDONED_MS = 10_000;
 /** The maximum number of starts of a link change, which starts over if another change reserves the token first. */
 const MAX_STARTS = 5;
-/** Milliseconds for which an unlink request waits for the removal of the granted roles. */
+/** Milliseconds for which an unlink request waits until the roles are removed that the link had given the member. */
 const MAX_REVOKE_WAIT_MS = 3_000;
 /** The number of unfinished link changes of an account that one query reads. An account seldom has more than one. */
 const EARLIER_BATCH = 20;
@@ -35,7 +35,7 @@ const EARLIER_BATCH = 20;
 type Kind = Change['kind'];
 /** For each kind of link change, the function that converts the link to the data of the successful response. */
 export type ChangeViews = Record<Kind, (link: Link) => object>;
-/** The result of a link change in lookup: the link that was created or removed, or the error that rejected it. */
+/** What the lookup service returned for a link change: the created or removed link, or the error that rejected it. */
 type Outcome = Link | ApiError;
 
 export interface ChangesOptions<Views extends ChangeViews> {
@@ -43,7 +43,7 @@ export interface ChangesOptions<Views extends ChangeViews> {
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
   clock: Clock;
-  /** Returns a new UUID, which identifies a link change in lookup. */
+  /** Returns a new UUID, which identifies a link change in calls to the lookup service. */
   newOperationId: () => string;
   roleTasks: RoleTasks;
   telemetry: MembersTelemetry;
@@ -59,7 +59,7 @@ export interface ChangesOptions<Views extends ChangeViews> {
  */
 export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   readonly #options: ChangesOptions<Views>;
-  /** The calls to lookup in flight, by operation ID. Concurrent requests for one link change share one call. */
+  /** The calls to the lookup service in flight, by operation ID. Concurrent requests for one change share one call. */
   readonly #running = new Map<string, Promise<Outcome>>();
 
   constructor(options: ChangesOptions<Views>) {
@@ -120,8 +120,8 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * Calls lookup and then settles the stored link change. Safe to repeat in any process. Throws if lookup or the
-   * database fails.
+   * Calls the lookup service and then settles the stored link change. Safe to repeat in any process. Throws if lookup
+   * or the database fails.
    */
   finish(intent: NewIntent): Promise<Outcome> {
     const inFlight = this.#running.get(intent.operationId);
@@ -224,7 +224,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * Creates or deletes the link in lookup. Lookup returns the same outcome to every call with the same operation ID.
+   * Creates or deletes the link in the lookup service. A repeated call with the same operation ID gets the same result.
    */
   async #callLookup(intent: NewIntent): Promise<Outcome> {
     const { lookup } = this.#options;
@@ -245,7 +245,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       const error = asApiError(thrown);
       if (isServerError(error)) throw error;
       if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') return error;
-      // Lookup rejected the call permanently, so a retry would fail too.
+      // The lookup service rejected the call permanently, so a retry would fail too.
       return new ApiError('INTERNAL', { cause: error });
     }
   }

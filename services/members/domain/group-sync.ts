@@ -21,12 +21,12 @@ import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 const CHUNK = 100;
 /** The number of failed attempts after which a synchronisation job skips a member for which a platform fails. */
 const MAX_ATTEMPTS_PER_MEMBER = 4;
-/** Milliseconds to wait before members are queried again whose data the game platform did not return. */
+/** Milliseconds until the data of members that the game platform did not return is requested again. */
 const QUERY_AGAIN_MS = 1_000;
 /** The maximum number of errors that a synchronisation job stores and reports. */
 const MAX_ERRORS = 100;
 
-/** A member on a page of the chat platform, with its roles on that page and its link. */
+/** A linked member from a page of the chat platform's member list, with the roles that the page shows. */
 interface VerifiedMember {
   chatId: string;
   roles: readonly string[];
@@ -43,7 +43,7 @@ export interface JobRun {
    * lost the job's lease.
    */
   save(synced?: readonly SyncedRoles[]): Promise<void>;
-  /** Aborted when the run of the job must end before the next member. */
+  /** Aborted when this process must stop running the job before it handles the next member. */
   signal: AbortSignal;
 }
 
@@ -56,10 +56,10 @@ export interface GroupSyncOptions {
 }
 
 /**
- * Runs synchronisation jobs: changes the roles of all verified members of a guild, but only roles that a binding of one
- * group governs. Members are read from the chat platform in the order of chat IDs, so one chat ID is a job's position.
- * Members with the right roles need no further call; the others are read again without a cache and changed under their
- * lock.
+ * Runs synchronisation jobs. A job changes the roles of all verified members of a guild, but only roles that are bound
+ * to ranks of one group of the game platform. Members are read from the chat platform in the order of their chat IDs,
+ * so a chat ID is enough to store how far a job has come. Members who already have the right roles need no further
+ * call. The others are read again without a cache, and changed while their lock is held.
  */
 export class GroupSync {
   readonly #options: GroupSyncOptions;
@@ -69,8 +69,8 @@ export class GroupSync {
   }
 
   /**
-   * Continues a synchronisation job from its position. Returns false if the job was stopped before the end. Any error
-   * pauses the job.
+   * Continues a synchronisation job after the last member that it handled. Returns false if the job was stopped before
+   * the end. Any error pauses the job.
    */
   async run(run: JobRun): Promise<boolean> {
     const { chat } = this.#options;
@@ -89,7 +89,7 @@ export class GroupSync {
     return true;
   }
 
-  /** Returns the IDs of the chat roles that a rank binding of the job's group governs. */
+  /** Returns the IDs of the chat roles that are bound to ranks of the job's group. */
   async #governedRoles({ guildId, gameGroupId }: JobRun['job']): Promise<string[]> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
     const governing = bindings.filter(
@@ -99,8 +99,8 @@ export class GroupSync {
   }
 
   /**
-   * Returns the verified members of a page of the member list, ordered by chat ID. One call to lookup reads all their
-   * links.
+   * Returns the members of a page of the member list that are linked to a game account, ordered by chat ID. One call to
+   * the lookup service reads all links.
    */
   async #join(guildId: string, members: readonly { chatId: string; roles: string[] }[]): Promise<VerifiedMember[]> {
     if (members.length === 0) return [];
@@ -115,7 +115,10 @@ export class GroupSync {
       .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
   }
 
-  /** Synchronises the roles of up to 100 members. Returns false if the run of the job had to stop. */
+  /**
+   * Synchronises the roles of up to 100 members. Returns false if the job was stopped before it had handled all of
+   * them.
+   */
   async #syncMembers(run: JobRun, chunk: readonly VerifiedMember[], roleIds: string[]): Promise<boolean> {
     const { database } = this.#options;
     const { guildId } = run.job;
@@ -156,9 +159,9 @@ export class GroupSync {
   }
 
   /**
-   * Returns the bindings' verdicts for all members. If the game platform returned the data of some members only, for
-   * example because of its rate limit, the other members are queried again as long as each call returns the data of
-   * more members.
+   * Asks the bindings service which roles each member should have. If the game platform returned the data of some
+   * members only, for example because of its rate limit, the others are evaluated again, as long as each call returns
+   * the data of more members.
    */
   async #evaluate(run: JobRun, links: readonly Link[], scope: VerdictScope): Promise<MemberVerdicts[]> {
     const { bindings } = this.#options;
@@ -190,8 +193,8 @@ export class GroupSync {
   }
 
   /**
-   * Repeats a change of a member's roles while another synchronisation holds the member's lock. Returns undefined if
-   * the job had to stop meanwhile.
+   * Repeats a change of a member's roles until no other synchronisation holds the member's lock. Returns undefined if
+   * the job was stopped while it waited.
    */
   async #whenUnlocked(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
     while (!run.signal.aborted) {
@@ -205,8 +208,8 @@ export class GroupSync {
   }
 
   /**
-   * Changes the roles of one member. If the member's link changes meanwhile, evaluates the bindings again. If the
-   * member was unlinked, changes nothing, because the role task of the unlink removes the roles.
+   * Changes the roles of one member. If the member's link changes meanwhile, evaluates the role bindings again. If the
+   * member was unlinked, changes nothing, because the unlink has queued a task that removes the roles.
    */
   async #change(
     guildId: string,
@@ -253,7 +256,8 @@ async function advance(run: JobRun, position: string): Promise<void> {
 }
 
 /**
- * Limits an evaluation to some roles. For roles that the bot cannot assign, the items that members own are not queried.
+ * Limits an evaluation of role bindings to the given roles. A binding may depend on items that members own on the game
+ * platform. For roles that the bot cannot assign these items are not queried, which saves calls.
  */
 function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictScope {
   const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));

@@ -30,7 +30,7 @@ interface Position {
 const MAX_PAGES = 2;
 const START = '0';
 
-/** Reads the members and roles of guilds from the chat platform, and the members' links from lookup. */
+/** Reads the members and roles of guilds from the chat platform, and the members' links from the lookup service. */
 export class Members {
   readonly #chat: ChatPlatform;
   readonly #lookup: GrpcClient<typeof LookupServiceService>;
@@ -101,7 +101,7 @@ export class Members {
     return { found, after };
   }
 
-  /** Adds to each member the link from lookup, with one call for all members. */
+  /** Adds to each member the link from the lookup service, with one call for all members. */
   async #withLinks(guildId: string, members: readonly (ChatMember & Position)[]) {
     if (members.length === 0) return [];
     const chatIds = members.map(({ chatId }) => chatId);

@@ -18,9 +18,9 @@ export interface MemberAccount {
   gameId: number | undefined;
 }
 
-/** The outcome of a role synchronisation of one member. */
+/** The result of synchronising the roles of one member with the guild's role bindings. */
 export interface Done {
-  /** IDs of roles that a binding governs and that the member keeps. */
+  /** IDs of the roles that the member has and keeps, of those roles that the guild's role bindings assign or remove. */
   unchanged: string[];
   changes: Changes;
   /** True if the chat account is not in the guild. */
@@ -73,8 +73,9 @@ export class RoleChanges {
   }
 
   /**
-   * Makes a member's roles match verdicts that the bindings gave for a link. Returns undefined if the link has changed
-   * since. Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
+   * Changes a member's roles as the verdicts on them say. A verdict is the result of evaluating the guild's role
+   * bindings for the member's link. Returns undefined if the link has changed since the evaluation. Throws MemberBusy
+   * if another process still holds the member's lock at the time `until` (as returned by performance.now()).
    */
   applyVerdicts(
     member: store.MemberName,
@@ -97,8 +98,8 @@ export class RoleChanges {
   }
 
   /**
-   * Plans a member's role changes, and returns the roles that the member has now. Reads the member without a cache, and
-   * reloads the guild's roles if a role of a binding is not among the cached roles.
+   * Plans a member's role changes, and returns the roles that the member has now. The member is read without a cache.
+   * The guild's roles are reloaded if the role of a role binding is not among the cached ones.
    */
   async #plan(
     { guildId, chatId }: store.MemberName,
@@ -132,7 +133,8 @@ export class RoleChanges {
     const changes: Changes = { added: [], removed: [], failed: [] };
     const [all, begun] = await Promise.all([store.listGrants(database, member), findBegun(database, member)]);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // The usual case after an unlink: the member has no granted role, so the chat platform need not be called.
+    // The usual case after an unlink: no synchronisation has assigned a role to the member, so there is nothing to
+    // remove, and the chat platform need not be called.
     if (!link && granted.length === 0 && !begun) return { unchanged: [], changes, isAbsent: false };
     const found = await this.#plan(member, verdicts, granted, only === undefined);
     if (!found) {
@@ -210,7 +212,7 @@ export class RoleChanges {
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
-    // After a fault of the chat platform the role may have been changed, so the grant stays stored.
+    // After an error of the chat platform the role may have been assigned all the same, so it stays stored as assigned.
     const isHeld = give ? outcome === 'done' : outcome === 'not permitted';
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
@@ -222,10 +224,7 @@ const madeChanges = (begun: BegunChanges | undefined, held: readonly string[]): 
   removed: begun?.removed.filter((roleId) => !held.includes(roleId)) ?? [],
 });
 
-/**
- * Returns the error if it is a fault of the chat platform; rethrows every other error, for example when the lock was
- * lost.
- */
+/** Returns the error if the chat platform caused it. Rethrows every other error, for example the loss of the lock. */
 function faultOf(thrown: unknown): ApiError {
   if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);

@@ -15,11 +15,15 @@ export interface Changes {
   failed: RoleFailure[];
 }
 
-/** By chat role ID, the bindings' verdict on each role that a binding governs: if the member should have the role. */
+/**
+ * By chat role ID, whether the member should have the role according to the guild's role bindings. Contains each chat
+ * role that has a role binding.
+ */
 export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not_wanted' | 'unknown'>;
 
 /**
- * The facts from which a member's role changes are planned. `held`, `granted` and the keys of `verdicts` are role IDs.
+ * The facts from which a member's role changes are planned. The items of `held` and `granted` and the keys of
+ * `verdicts` are role IDs.
  */
 export interface RoleSituation {
   guildRoles: readonly ChatRole[];
@@ -33,17 +37,21 @@ export interface RoleSituation {
 export interface RolePlan {
   add: string[];
   remove: string[];
-  /** Roles that the member has and keeps. */
+  /** The roles that the member has and keeps, of those that the plan considers. */
   unchanged: string[];
   /** Roles that the bot cannot assign or remove. */
   failed: RoleFailure[];
-  /** Granted roles that the member has lost in another way; the stored grants of these roles have to be deleted. */
+  /**
+   * Roles that an earlier synchronisation assigned and that the member has lost in another way. Their entries among the
+   * assigned roles have to be deleted.
+   */
   forget: string[];
 }
 
 /**
- * Plans a member's role changes. A role is assigned if a binding wants it. A role is removed if a binding governs it or
- * a synchronisation has assigned it, no binding wants it, and no verdict about it is unknown.
+ * Plans a member's role changes. A role is assigned if the verdict is `wanted`. A role is removed if the verdict is
+ * `not_wanted`, or if an earlier synchronisation assigned it and no role binding names it any more. A role whose
+ * verdict is `unknown` is not changed.
  */
 export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation): RolePlan {
   const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [] };

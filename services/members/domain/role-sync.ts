@@ -32,7 +32,7 @@ export interface RoleSyncOptions {
   telemetry: MembersTelemetry;
 }
 
-/** Makes members' roles match the bindings of the guild. */
+/** Assigns and removes roles of members on the chat platform as the guild's role bindings say. */
 export class RoleSync {
   readonly #options: RoleSyncOptions;
 
@@ -67,7 +67,7 @@ export class RoleSync {
   }
 
   /**
-   * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the bindings;
+   * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
    * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
    * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
    * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.

@@ -13,12 +13,15 @@ export const ROLE_TASK_QUEUE = 'role-tasks';
 const LEASE_MS = 5_000;
 const CONCURRENCY = 8;
 /**
- * The maximum number of role tasks of one guild in flight in one process, so that a guild whose members redeem many
- * codes at the same time does not delay other guilds.
+ * The maximum number of role tasks (role updates of one member) of one guild that one process runs at the same time, so
+ * that a guild whose members redeem many codes at once does not delay other guilds.
  */
 const MAX_PER_GUILD = 2;
 const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
-/** The maximum number of attempts at a role task, which take about a day; then the task is a dead letter. */
+/**
+ * The maximum number of attempts to update a member's roles. They take about a day; then the task becomes a dead
+ * letter.
+ */
 const MAX_ATTEMPTS = 150;
 /** The number of attempts whose failures are reported as events; later attempts mostly fail for the same reason. */
 const MAX_REPORTED_ATTEMPTS = 3;
@@ -28,12 +31,12 @@ type TaskItem = ClaimedItem<TaskData>;
 
 export interface RoleTasksOptions {
   roles: Pick<RoleSync, 'follow'>;
-  /** Returns a new UUID for the version of a role task. */
+  /** Returns a new UUID, which identifies one version of a member's role task. */
   newId: () => string;
   telemetry: RoleTaskTelemetry;
   /**
-   * Attempts a role task that was just committed. Returns true when the attempt has ended; false without an attempt if
-   * this process has no free slot. Never rejects.
+   * Runs a role task that was just committed. Resolves to true when the attempt has ended, or to false without an
+   * attempt if this process is already running the maximum number of tasks. Never rejects.
    */
   begin: (item: ItemKey) => Promise<boolean>;
 }
@@ -41,9 +44,12 @@ export interface RoleTasksOptions {
 /** The queue that synchronises, in the background, the roles of members whose link has changed. */
 export class RoleTasks {
   readonly #options: RoleTasksOptions;
-  /** By the version of a role task, a promise that resolves after the first attempt at the task in this process. */
+  /**
+   * For each version of a role task, a promise that resolves after this process has tried for the first time to update
+   * the member's roles.
+   */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
-  /** By the version of a role task, the attempt that `begin` started. */
+  /** For each version of a role task, the attempt that `begin` started. */
   readonly #begun = new Map<string, Promise<boolean>>();
 
   constructor(options: RoleTasksOptions) {
@@ -63,8 +69,8 @@ export class RoleTasks {
         delayMs: (attempts) => backoffMs(attempts, BACKOFF),
         // No error is permanent: an administrator of the guild may move a role or grant a permission at any time.
         isPermanent: () => false,
-        // No error pauses the queue: the attempts last for a day, longer than an outage, and one guild's errors must
-        // not delay other guilds.
+        // No error pauses the queue, because the attempts continue for a day, which is longer than an outage, and the
+        // errors of one guild must not delay other guilds.
         isOutage: () => false,
         limits: { maxAttempts: MAX_ATTEMPTS, maxOutageSeconds: null },
       },
@@ -75,7 +81,8 @@ export class RoleTasks {
   }
 
   /**
-   * Queues a role task for a member, in the transaction that changes the member's link. Call `begin` after the commit.
+   * Queues an update of a member's roles (a role task) in the transaction that changes the member's link. Call `begin`
+   * after the commit.
    */
   async queue(transaction: Queryable, member: MemberName): Promise<RoleTask> {
     const task = { ...member, version: this.#options.newId(), source: currentEventSource() ?? null };
@@ -84,20 +91,24 @@ export class RoleTasks {
   }
 
   /**
-   * Starts attempting a role task that was just committed if this process has a free slot; otherwise the task waits.
+   * Starts a role task that was just committed, unless this process is already running the maximum number of tasks;
+   * then the task waits in the queue.
    */
   begin({ guildId, chatId, version }: RoleTask): void {
     const begun = this.#options.begin({ guildId, id: chatId }).finally(() => this.#begun.delete(version));
     this.#begun.set(version, begun);
   }
 
-  /** Waits for the first attempt at a role task in this process, but at most `timeoutMs`. Never rejects. */
+  /**
+   * Waits until this process has tried for the first time to update the member's roles as the role task requests, but
+   * at most `timeoutMs`. Never rejects.
+   */
   async attempted({ version }: RoleTask, timeoutMs: number): Promise<void> {
     const waiting = this.#waiting.get(version) ?? Promise.withResolvers<void>();
     this.#waiting.set(version, waiting);
     const timer = setTimeout(waiting.resolve, timeoutMs);
-    // If `begin` returned false, there was no free slot, and the attempt comes later. Otherwise the attempt has ended,
-    // or another process has taken the task.
+    // False means that the process was already running the maximum number of tasks, so the attempt comes later. True
+    // means that the attempt has ended, or that another process has taken the task.
     if (!(await Promise.race([waiting.promise, this.#begun.get(version)]))) await waiting.promise;
     clearTimeout(timer);
     this.#waiting.delete(version);

@@ -17,7 +17,7 @@ export interface EvaluatedMember {
 }
 
 export interface VerdictScope {
-  /** The IDs of the chat roles to evaluate; if empty or undefined, all roles that a binding governs. */
+  /** The IDs of the chat roles to evaluate; if empty or undefined, all roles that a role binding of the guild names. */
   chatRoleIds?: string[];
   /**
    * If true, the caller needs only the verdicts per role, so the bindings service queries only the facts that decide a
@@ -28,7 +28,10 @@ export interface VerdictScope {
   withoutOwnership?: string[];
 }
 
-/** Requests the verdicts of the bindings on up to 100 members; returns one result per member, in the same order. */
+/**
+ * Requests from the bindings service which roles up to 100 members should have; returns one result per member, in the
+ * same order.
+ */
 export async function evaluate(
   bindings: Bindings,
   guildId: string,
@@ -43,7 +46,8 @@ export async function evaluate(
     rolesOnly,
     withoutOwnershipRoleIds: withoutOwnership,
   });
-  // Verdicts for all members must be present, because a missing verdict would look like a role that no binding wants.
+  // Verdicts for all members must be present, because a missing verdict would look like a role that the member should
+  // not have.
   const isComplete =
     verdicts.length === accounts.length && verdicts.every(({ chatId }, index) => chatId === accounts[index]?.chatId);
   if (!isComplete) throw new ApiError('INTERNAL', { cause: new Error('bindings returned no verdicts for a member') });

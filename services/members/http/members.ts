@@ -64,8 +64,8 @@ function secretOf({ code, token }: { code?: string; token?: string }): Secret {
 }
 
 /**
- * Turns lookup's rejection of a position into an error about the cursor: the client sent a forged cursor, and does not
- * know positions.
+ * Turns the lookup service's rejection of a list position into an error about the cursor: the position comes from a
+ * forged cursor, and the client knows nothing of positions.
  */
 function rethrowInvalidPosition(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;

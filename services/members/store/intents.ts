@@ -3,7 +3,10 @@ import type { Claim } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 
-/** A requested change of a link. A redeem and a link name both accounts, an unlink only one of them. */
+/**
+ * A requested change of the link between a chat account and a game account. Redeeming a verification token or code and
+ * linking name both accounts; unlinking names only one of them.
+ */
 export interface Change {
   kind: 'redeem' | 'link' | 'unlink';
   chatId: string | null;
@@ -13,20 +16,27 @@ export interface Change {
   tokenId: number | null;
 }
 
-/** The stored plan of a link change, which is made in two databases: lookup's and this service's. */
+/**
+ * The stored plan of a link change, which is made in two databases: that of the lookup service and that of this
+ * service.
+ */
 export interface Intent extends Change {
   guildId: string;
-  /** A UUID that identifies the change in lookup, so that lookup makes the change only once. */
+  /**
+   * A UUID that identifies the link change in calls to the lookup service, so that a repeated call does not make the
+   * change a second time.
+   */
   operationId: string;
   /**
-   * The idempotency claim of the request, whose stored response this change settles; null without an Idempotency-Key.
+   * The claim on the request's Idempotency-Key. When this change is finished, its response is stored under the key,
+   * which ends the claim. Null without an Idempotency-Key.
    */
   claim: Claim | null;
   /** The source of the events of the change; null for the service itself. */
   source: EventSource | null;
   /**
-   * True if the request that started the link change has failed, or has taken so long (by the database's clock) that it
-   * has given up.
+   * True if the request that started the link change no longer waits for it: the request has failed, or its time is
+   * over by the database's clock.
    */
   isAbandoned: boolean;
 }
@@ -45,9 +55,9 @@ const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat
   (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
 /**
- * The queue of link changes. The request that stores an intent (the plan of a change) holds the lease; a worker takes
- * intents that their requests left unfinished. The queue needs no order: each change of an account first finishes the
- * account's unfinished intents, including dead letters.
+ * The queue of link changes. The request that stores an intent (the plan of a change) also leases it; a background
+ * worker takes over intents that their requests left unfinished. The queue needs no order, because each change of an
+ * account first finishes the account's unfinished intents, including dead letters.
  */
 export const INTENTS: QueueTable = {
   name: 'members.intents',
@@ -59,8 +69,8 @@ export const INTENTS: QueueTable = {
 };
 
 /**
- * Stores the intent of a link change and leases it to the request for `leaseMs`. Returns false if the operation already
- * has an intent.
+ * Stores the intent (plan) of a link change and leases it to the calling request for `leaseMs`. Returns false if an
+ * intent with this operation ID is already stored.
  */
 export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
@@ -138,8 +148,8 @@ export async function abandonIntent(
 }
 
 /**
- * Returns the stored form of an idempotency claim, without the hash of the request's body: only the response is settled
- * later.
+ * Returns an idempotency claim in the form in which an intent stores it. The hash of the request's body is left out,
+ * because it is not needed to store the response later.
  */
 function storedClaim({ id, until, write: { guildId, method, path, key, status, message } }: Claim) {
   return { id, until, write: { guildId, method, path, key, status, message } };

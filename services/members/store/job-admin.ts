@@ -83,8 +83,8 @@ export async function requeuedJob(transaction: Queryable, { guildId, id }: JobNa
 }
 
 /**
- * Marks an unfinished job as failed after an operator has discarded the job's item in the queue. Returns false if the
- * job had ended before.
+ * Marks an unfinished synchronisation job as failed, after an operator has discarded the job's item in the queue.
+ * Returns false if the job had ended before.
  */
 export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<boolean> {
   const skipped = await transaction.query(
@@ -95,7 +95,10 @@ export async function skippedJob(transaction: Queryable, { guildId, id }: JobNam
   return skipped.length > 0;
 }
 
-/** Cancels an unfinished job. The process that runs the job notices the cancellation before the next member. */
+/**
+ * Cancels an unfinished synchronisation job. The process that runs the job stops before it handles the next member of
+ * the guild.
+ */
 export async function cancelJob(
   on: Queryable,
   { guildId, id }: JobName,

@@ -11,7 +11,10 @@ export interface RoleTask extends MemberName {
   source: EventSource | null;
 }
 
-/** The queue of role tasks. A member has at most one task, whose ID is the member's chat ID. */
+/**
+ * The queue of role tasks (role updates after a link change). A member has at most one task, whose ID is the member's
+ * chat ID.
+ */
 export const ROLE_TASKS: QueueTable = {
   name: 'members.role_tasks',
   id: 'chat_id',
@@ -21,8 +24,8 @@ export const ROLE_TASKS: QueueTable = {
 };
 
 /**
- * Queues a role task for a member, due immediately. The new task replaces the member's earlier task, and ends the lease
- * of an attempt in flight, so that this attempt does not delete the new task.
+ * Queues a role task (a role update after a link change) for a member, due immediately. The new task replaces the
+ * member's earlier task, and ends the lease of an attempt in flight, so that this attempt does not delete the new task.
  */
 export async function insertTask(on: Queryable, { guildId, chatId, version, source }: RoleTask): Promise<void> {
   await on.query(

@@ -50,7 +50,7 @@ export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName
 
 /**
  * Returns the IDs of the roles that synchronisations have assigned to the member. The number is bounded by the number
- * of roles that bindings have governed.
+ * of roles that role bindings have governed.
  */
 export async function listGrants(on: Queryable, { guildId, chatId }: MemberName): Promise<string[]> {
   const grants = await on.query<{ roleId: string }>(

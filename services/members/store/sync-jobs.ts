@@ -181,15 +181,13 @@ export async function completeJob(transaction: Queryable, { guildId, id }: JobNa
   );
 }
 
-/** The number and ages of the unfinished synchronisation jobs of all guilds that are in one state. */
+/** The number and the ages of the unfinished synchronisation jobs in one state, over all guilds. */
 export interface UnfinishedJobs {
   state: JobState;
   count: number;
   /** Seconds since the oldest unfinished job in this state was created. */
   oldestSeconds: number;
-  /**
-   * The longest time in seconds since a started, unfinished job made progress, or was started; 0 if no job is started.
-   */
+  /** The longest time in seconds for which a started, unfinished job has made no progress; 0 if no job is started. */
   stalledSeconds: number;
 }
 

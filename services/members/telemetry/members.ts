@@ -24,7 +24,7 @@ export class MembersTelemetry {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
     this.#changes = metrics.counter(
       'members_link_changes_total',
-      'Requested changes of links (redeem, link, unlink), by outcome',
+      'Requested changes of account links (redeem, link, unlink), by outcome',
       ['kind', 'outcome'],
     );
     this.#nicknames = metrics.counter(
@@ -62,21 +62,30 @@ export class MembersTelemetry {
   /** Counts and logs a link change (redeem, link or unlink) that succeeded. */
   changeDone(intent: NewIntent, { chatId, gameId }: Link): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'done' });
-    this.#log.info({ ...fieldsOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
+    this.#log.info(
+      { ...fieldsOf(intent), chat_id: chatId, game_id: gameId },
+      `account link change done: ${intent.kind}`,
+    );
   }
 
-  /** Counts and logs a link change that lookup rejected because an account is linked already, or is not linked. */
+  /**
+   * Counts and logs a link change that the lookup service rejected because an account is linked already, or is not
+   * linked.
+   */
   changeRejected(intent: NewIntent, { code }: { code: string }): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
-    this.#log.info({ ...fieldsOf(intent), code }, `${intent.kind} rejected`);
+    this.#log.info({ ...fieldsOf(intent), code }, `account link change rejected: ${intent.kind}`);
   }
 
-  /** Counts and logs a link change that lookup or the database failed to finish; a worker finishes the change later. */
+  /**
+   * Counts and logs a link change that the lookup service or the database failed to finish; a worker finishes the
+   * change later.
+   */
   changeFailed(intent: NewIntent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
     this.#log.warn(
       { ...fieldsOf(intent), code: asApiError(error).code },
-      `failed to finish ${intent.kind}, will retry`,
+      `failed to finish an account link change, will retry: ${intent.kind}`,
     );
   }
 
@@ -90,8 +99,8 @@ export class MembersTelemetry {
   }
 
   /**
-   * Counts and logs granted roles that a member still has after an unlink. The removal is retried until the role task
-   * becomes a dead letter.
+   * Counts and logs roles that a member still has after an unlink, although they were assigned because of the link. The
+   * removal is retried until the queued task becomes a dead letter.
    */
   rolesNotRevoked({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
     for (const { code } of failed) this.#notRevoked.inc({ code });

@@ -5,7 +5,7 @@ import type { MemberName } from '../store/roles.ts';
 
 type AttemptedTask = MemberName & { attempts: number };
 
-/** Metrics of role tasks, and a log line for each failure. */
+/** Metrics of role tasks (role updates after a link change), and a log line for each failure. */
 export class RoleTaskTelemetry {
   readonly #attempts;
   readonly #log: Logger;
@@ -20,7 +20,7 @@ export class RoleTaskTelemetry {
     );
     metrics.gauge(
       'members_role_tasks',
-      'Role tasks of all guilds by state (queued, or dead letter), counted up to 10,000',
+      'Members whose roles must be updated after a link change, by state (queued, or dead letter), counted up to 10,000',
       ['state'],
       (gauge) => {
         gauge.set({ state: 'queued' }, this.#stats.queued);
@@ -29,26 +29,26 @@ export class RoleTaskTelemetry {
     );
     metrics.gauge(
       'members_role_task_oldest_queued_seconds',
-      'Time since the oldest role task that waits or is in flight was queued; 0 when there is none',
+      'Time since the oldest unfinished role update after a link change was queued; 0 when there is none',
       [],
       (gauge) => gauge.set(Math.max(0, this.#stats.oldestSeconds ?? 0)),
     );
     this.#log = log;
   }
 
-  /** Counts and logs how an attempt at a role task ended. */
+  /** Counts and logs how an attempt at a role task (a role update after a link change) ended. */
   settled({ guildId, chatId, attempts }: AttemptedTask, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, chat_id: chatId, attempts, code: error?.code };
     if (outcome === 'dead') {
       this.#attempts.inc({ outcome: 'dead' });
-      this.#log.error(line, 'role task failed for the last time and became a dead letter');
+      this.#log.error(line, 'role update after a link change failed for the last time and became a dead letter');
     } else if (error) {
       this.#attempts.inc({ outcome: 'failed' });
-      this.#log.warn(line, 'role task failed, will retry');
+      this.#log.warn(line, 'role update after a link change failed, will retry');
     } else if (outcome !== 'released') this.#attempts.inc({ outcome: 'done' });
   }
 
-  /** Stores the counts of the role tasks of all guilds for the gauges. */
+  /** Stores the counts of the role tasks (role updates after link changes) of all guilds for the gauges. */
   statsRead(stats: QueueStats): void {
     this.#stats = stats;
   }

@@ -8,21 +8,24 @@ export const DECISIONS = 'decisions';
 
 /** The maximum number of guilds whose decisions one process delivers concurrently. */
 const MAX_GUILDS = 8;
-/** The maximum duration of one delivery in milliseconds; calls to activity have a deadline of 3 s. */
+/** The maximum duration of one delivery in milliseconds; calls to the activity service have a deadline of 3 s. */
 const HANDLE_MS = 3_500;
 const LEASE_MS = 5_000;
 
 export interface DecisionQueueOptions {
   clock: Clock;
-  /** Delivers a decision to activity. Delivering the same decision again has no effect. */
+  /**
+   * Delivers a moderation decision (such as a ban) to the activity service. Delivering the same decision again has no
+   * effect.
+   */
   deliver: (delivery: Delivery) => Promise<unknown>;
   telemetry: ModerationTelemetry;
 }
 
 /**
- * The queue that delivers the decisions of each guild to activity, in the order of the guild's log. A decision that
- * activity rejects, or that fails in every attempt, becomes a dead letter, and the guild's next decisions are
- * delivered, because one broken decision must not stop later bans.
+ * The queue that delivers the moderation decisions of each guild to the activity service, in the order of the guild's
+ * moderation log. A decision that activity rejects, or that fails in every attempt, becomes a dead letter, and the
+ * guild's next decisions are delivered, because one broken decision must not stop later bans.
  */
 export function decisionQueue({ clock, deliver, telemetry }: DecisionQueueOptions): QueueDefinition<Event> {
   return {

@@ -21,7 +21,7 @@ export interface Punishment extends Decider {
   gameId: number;
   gameUsername: string | null;
   reason: string;
-  /** The ID of the place in which the punishment counts; null means everywhere. */
+  /** The ID of the place (a part of a game) in which the punishment applies; null means everywhere. */
   placeId: number | null;
   createdAt: Date;
   /** The time at which the punishment expires; null means that the punishment is permanent. */
@@ -34,7 +34,7 @@ export interface NewPunishment extends Decider {
   gameId: number;
   gameUsername: string | null;
   reason: string;
-  /** The ID of the place in which the punishment is to count; null means everywhere. */
+  /** The ID of the place (a part of a game) in which the punishment is to apply; null means everywhere. */
   placeId: number | null;
   /** The duration of the punishment in seconds; null means permanent. */
   durationSeconds: number | null;
@@ -46,13 +46,13 @@ export interface NewLift extends Decider {
   gameId: number;
   reason: string | null;
   /**
-   * The scope to lift: a place ID, null for the punishment that counts everywhere, undefined for the punishments of all
-   * scopes.
+   * Which punishments to lift: those of a place (its ID), the one that applies everywhere (null), or all of them
+   * (undefined).
    */
   placeId: number | null | undefined;
 }
 
-/** A decision as stored in the moderation log. */
+/** A moderation decision (a ban, a mute or the lifting of one) as stored in the moderation log. */
 export interface LogEntry extends Decider {
   id: number;
   action: Action;

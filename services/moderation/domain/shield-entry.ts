@@ -1,6 +1,6 @@
 /** An entry of the flagged list (the shield): a player that operators flag. */
 export interface ShieldEntry {
-  /** The ID of the guild in which the entry counts, or ALL_GUILDS. */
+  /** The ID of the guild in which the player is flagged, or ALL_GUILDS. */
   guildId: string;
   gameId: number;
   gameUsername: string | null;
@@ -11,7 +11,7 @@ export interface ShieldEntry {
   /** The operator who added the entry. */
   actor: string;
   flaggedAt: Date;
-  /** The time at which the entry expires; null means that the entry counts until an operator removes it. */
+  /** The time at which the entry expires; null means that the entry stays in force until an operator removes it. */
   expiresAt: Date | null;
 }
 
@@ -19,8 +19,8 @@ export interface ShieldEntry {
 export const ALL_GUILDS = '0';
 
 /**
- * Returns the flagged-list entry that counts at the time `now`, in Unix milliseconds. An entry of the guild precedes
- * one for all guilds.
+ * Returns the entry of the flagged list that is in force for a player at the time `now`, in Unix milliseconds. An entry
+ * of the guild takes precedence over one for all guilds.
  */
 export function effectiveEntry(entries: readonly ShieldEntry[], now: number): ShieldEntry | undefined {
   const unexpired = entries.filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > now);

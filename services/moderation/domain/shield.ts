@@ -13,13 +13,13 @@ export interface ShieldOptions {
   maxEntries: number;
   telemetry: ModerationTelemetry;
   events: ModerationEvents;
-  /** Called with the guild ID after each change of the flagged list. */
+  /** Called with the guild ID after an entry of the guild's list of flagged players was added, replaced or removed. */
   onChange: (guildId: string) => void;
 }
 
 /**
- * Adds, removes and lists entries of the flagged list, which operators maintain. Changes of a guild's own list are
- * reported as events; changes of the list for all guilds are not.
+ * Adds, removes and lists entries of the flagged list: players whom operators have flagged, in one guild or in all
+ * guilds. Changes of a guild's own list are reported as events; changes of the list for all guilds are not.
  */
 export class Shield {
   readonly #options: ShieldOptions;

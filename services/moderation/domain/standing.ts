@@ -5,8 +5,8 @@ import { effectiveEntry, type ShieldEntry } from './shield-entry.ts';
 export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
 
 /**
- * A player's standing: the punishments and flags that count everywhere or in one place. Each method checks at the time
- * `now` which of them have expired, so that a cached standing stays correct.
+ * A player's standing: the punishments that apply everywhere or in one place, and the entries of the flagged list. Each
+ * method checks at the time `now` which of them have expired, so that a cached standing stays correct.
  */
 export class Standing {
   readonly #punishments: readonly Punishment[];
@@ -22,7 +22,7 @@ export class Standing {
     return punishmentInForce(this.#punishments, kind, now);
   }
 
-  /** Returns the flagged-list entry that counts at the time `now`, in Unix milliseconds. */
+  /** Returns the player's entry of the flagged list that is in force at the time `now`, in Unix milliseconds. */
   entry(now: number): ShieldEntry | undefined {
     return effectiveEntry(this.#entries, now);
   }

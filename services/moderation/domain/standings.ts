@@ -8,7 +8,7 @@ import type { StandingCache } from './standing-cache.ts';
 export interface StandingQuery {
   guildId: string;
   gameIds: readonly number[];
-  /** The ID of a place whose punishments count too; null for only the punishments that count everywhere. */
+  /** The ID of a place whose punishments are included; null for only the punishments that apply everywhere. */
   placeId: number | null;
   /** If true, the cache is not used, and the database is read. */
   noCache?: boolean;

@@ -28,7 +28,7 @@ const actor = text(1, 100);
 const label = text(1, 50);
 
 /**
- * Returns the schema of a new flagged-list entry. Its field names are those of the .proto file, because guildctl
+ * Returns the schema of a new entry of the flagged list. Its field names are those of the .proto file, because guildctl
  * derives its option names from the paths of validation errors.
  */
 const addEntry = (now: number) =>

@@ -23,7 +23,7 @@ export function punishmentMessage(punishment: Punishment): PunishmentMessage {
   };
 }
 
-/** Converts a log entry to its gRPC message. */
+/** Converts an entry of the moderation log to its gRPC message. */
 export function logMessage(entry: LogEntry): LogMessage {
   const { id, action, reason, moderatorGameId, moderatorChatId, placeId, expiresAt, createdAt } = entry;
   return {
@@ -38,7 +38,7 @@ export function logMessage(entry: LogEntry): LogMessage {
   };
 }
 
-/** Converts a flagged-list entry to its gRPC message. */
+/** Converts an entry of the list of flagged players to its gRPC message. */
 export function flaggedEntryMessage(entry: ShieldEntry): ShieldMessage {
   const { guildId, gameId, gameUsername, flaggedAt, expiresAt, reason, category, source, actor } = entry;
   return {
@@ -54,7 +54,10 @@ export function flaggedEntryMessage(entry: ShieldEntry): ShieldMessage {
   };
 }
 
-/** Builds the request that delivers a decision to activity. Its `payload` is JSON that game servers receive. */
+/**
+ * Builds the gRPC request that delivers a moderation decision (such as a ban) to the activity service. Its `payload` is
+ * the JSON that game servers receive.
+ */
 export function decisionMessage(delivery: Delivery): DeliverDecisionRequest {
   const { action, gameId, gameUsername, placeId, expiresAt } = delivery;
   const expiresAtSeconds = expiresAt === null ? undefined : unixSeconds(expiresAt);

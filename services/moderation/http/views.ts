@@ -4,7 +4,7 @@ import type { ShieldEntry } from '../domain/shield-entry.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
 
-/** Returns the moderator fields of a punishment or of a log entry, as in REST responses. */
+/** Returns the fields of a REST response that name the moderator of a punishment or of a log entry. */
 function deciderView({ moderatorGameId, moderatorChatId }: Pick<Punishment, 'moderatorGameId' | 'moderatorChatId'>) {
   return { moderator_game_id: moderatorGameId, moderator_chat_id: moderatorChatId };
 }
@@ -28,8 +28,8 @@ export function punishmentView(punishment: Punishment) {
 }
 
 /**
- * Builds the data of the response to an unban or unmute: the most important lifted punishment, and the number of lifted
- * ones.
+ * Builds the data of the response to an unban or unmute, which may lift several punishments: the most important one
+ * with all its fields, and the number of lifted ones.
  */
 export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, count: number) {
   return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt), lifted_count: count };
@@ -45,7 +45,7 @@ export function liftedChangeView({ id, gameId, placeId, liftedAt }: Punishment &
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };
 }
 
-/** Converts a log entry to its form in REST responses. */
+/** Converts an entry of the moderation log to its form in REST responses. */
 export function logView(entry: LogEntry) {
   return {
     id: entry.id,
@@ -76,7 +76,10 @@ function infoView({ reason, createdAt, expiresAt }: Punishment) {
 export const banInfoView = (ban: Punishment) => ({ ...infoView(ban), banned_by: moderatorOf(ban) });
 export const muteInfoView = (mute: Punishment) => ({ ...infoView(mute), muted_by: moderatorOf(mute) });
 
-/** Converts a flagged-list entry to its form in REST responses. Clients do not see which operator added the entry. */
+/**
+ * Converts an entry of the list of flagged players to its form in REST responses. Clients do not see which operator
+ * added the entry.
+ */
 export function shieldView({ gameId, gameUsername, reason, category, source, flaggedAt }: ShieldEntry) {
   return {
     game_id: gameId,

@@ -4,7 +4,7 @@ export const PUNISHMENT_COLUMNS = `id, kind, game_id AS "gameId", game_username 
   NULLIF(place_id, 0) AS "placeId", created_at AS "createdAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
 /**
- * The value of the place_id column for punishments that count everywhere. The value is not null, because a unique index
+ * The value of the place_id column for punishments that apply everywhere. The value is not null, because a unique index
  * treats nulls as different.
  */
 export const EVERYWHERE = 0;

@@ -1,9 +1,9 @@
 import type { QueueTable } from '#kit/queue/definition.ts';
 import type { Action, Decider } from '../domain/punishment.ts';
 
-/** A decision that waits in the outbox for its delivery to game servers. */
+/** A moderation decision that waits in the outbox for its delivery to game servers. */
 export interface Event extends Decider {
-  /** A UUID that identifies the decision, so that activity stores a repeated delivery only once. */
+  /** A UUID that identifies the decision, so that the activity service stores a repeated delivery only once. */
   eventId: string;
   action: Action;
   punishmentId: number;
@@ -18,7 +18,7 @@ export interface Event extends Decider {
   isSuperseded: boolean;
 }
 
-/** A decision of a guild that is being delivered to game servers. */
+/** A moderation decision that is being delivered to game servers. */
 export interface Delivery extends Event {
   guildId: string;
   /** The number of the delivery attempt, starting at 1. */

@@ -5,9 +5,9 @@ import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 /** The maximum value of a bigint column, which sorts after every ID. */
 const MAX_ID = '9223372036854775807';
 
-/** A position in the list of active punishments. */
+/** A position in the list of active punishments, from which the next page continues. */
 export interface ActivePosition {
-  /** The time at which the punishment at the position expires; null if it is permanent. */
+  /** The time at which the last punishment of the previous page expires; null if that punishment is permanent. */
   expiresAt: Date | null;
   id: number;
 }
@@ -36,9 +36,9 @@ export function listActive(
 }
 
 /**
- * Builds a query for the punishments that count everywhere and those of one place, or without a place for all
- * punishments. The query consists of two ordered index scans, because a single scan would skip over the rows of all
- * other places.
+ * Builds a query for the punishments that apply in one place (a part of a game): those of the place itself and those
+ * that apply everywhere. Without a place the query returns all punishments. With one it consists of two ordered index
+ * scans, because a single scan would have to skip the rows of all other places.
  */
 function withPlaceFilter(rows: (place: string) => string, parameter: string | undefined): string {
   if (parameter === undefined) return rows('');

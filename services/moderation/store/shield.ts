@@ -12,8 +12,9 @@ export async function lockList(transaction: Queryable, guildId: string): Promise
 }
 
 /**
- * Inserts a flagged-list entry, or replaces the player's entry. Returns false and changes nothing if the entry is new
- * and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
+ * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry
+ * is new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with
+ * `lockList`.
  */
 export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
   const put = await on.query(

@@ -21,8 +21,8 @@ const FIND_STANDINGS = prepared(
 );
 
 /**
- * Reads, in one statement, the punishments in force against players and the players' unexpired flagged-list entries.
- * Includes punishments that count everywhere, and with `placeId` also those of the place.
+ * Reads, in one statement, the punishments in force against players and the players' unexpired entries of the flagged
+ * list. Includes punishments that apply everywhere, and with `placeId` also those of the place.
  */
 export function findStandings(
   on: Queryable,

@@ -16,7 +16,7 @@ export interface CallBudgetOptions {
   /** The platform in the names of the metrics. */
   platform: 'chat' | 'game';
   /**
-   * Identifies this installation to the platform, and the kind of calls. Clients with the same credential share the
+   * Contains the bot token, or the API key and the kind of calls. Processes with the same credential share the call
    * budget.
    */
   credential: string;

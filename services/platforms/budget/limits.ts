@@ -37,7 +37,10 @@ export interface PlatformLimitsOptions {
   shared: SharedRedis;
   /** The name of the platform in error messages, for example `chat platform`. */
   platform: string;
-  /** Identifies this installation to the host. Clients with the same credential share the state of its rate limits. */
+  /**
+   * Contains the bot token or API key. Processes with the same credential share the state of the platform's rate
+   * limits.
+   */
   credential: string;
   /** The number of invalid requests in ten minutes from which on no call is made; no limit if left out. */
   maxInvalid?: number;

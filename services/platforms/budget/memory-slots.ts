@@ -20,7 +20,9 @@ interface WaitingCaller extends Caller {
 
 const GRACE_MS = 1_000;
 
-/** Grants the slots of a call budget in the memory of this process alone. */
+/**
+ * Grants the slots of a call budget (our own rate limit for a platform), counted in the memory of this process alone.
+ */
 export class MemorySlots implements CallSlots {
   readonly #allowance: Allowance;
   readonly #now: () => number;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WAITING_TOGETHER } from '#test/measure/bounds.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { RedisSlots } from './redis-slots.ts';
 import { callSlotsSuite } from './slots.suite.ts';
@@ -17,7 +18,7 @@ const create = async (slots: number) => {
   return new RedisSlots({ redis, name: randomUUID(), allowance: { slots, windowMs: 1_000 } });
 };
 
-describe('slots in Redis', () => {
+describe('slots in Redis', WAITING_TOGETHER, () => {
   callSlotsSuite(create);
 });
 

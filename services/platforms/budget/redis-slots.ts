@@ -15,8 +15,8 @@ const ACQUIRE = new Script('acquire');
 const RELEASE = new Script('release');
 
 /**
- * Grants the slots of a call budget that all processes share. Each method is one atomic step in Redis and uses Redis's
- * clock.
+ * Grants the slots of a call budget (our own rate limit for a platform) that all processes share through Redis. Each
+ * method is one atomic step in Redis and uses Redis's clock.
  */
 export class RedisSlots implements CallSlots {
   readonly #redis: RedisClient;

@@ -1,10 +1,13 @@
 import type { Purpose } from '#kit/context.ts';
 
-/** A call to a platform that needs a slot of the call budget. */
+/**
+ * A call to the chat or game platform, which may be made only when it gets a slot of the call budget (our own rate
+ * limit for the platform).
+ */
 export interface Caller {
   /** The ID of the call, a UUID. */
   id: string;
-  /** The guild of the call, for granting slots to guilds in rotation; empty for a call of no guild. */
+  /** The guild of the call; empty for a call of no guild. Slots are granted to the waiting guilds in rotation. */
   guildId: string;
   /** The purpose of the call; more urgent purposes get slots first. */
   purpose: Purpose;

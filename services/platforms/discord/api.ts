@@ -52,7 +52,7 @@ export interface DiscordCall extends Omit<CallOptions, 'headers'> {
    * calls is made for a minute.
    */
   rejectionKey?: string;
-  /** The reason in the guild's audit log. */
+  /** The reason that the chat platform shows in its audit log of the guild. */
   reason?: string;
 }
 

@@ -90,7 +90,7 @@ export class OpenCloud {
         if (assetDetails) found.push({ kind: 'asset', id: assetDetails.assetId });
         for (const item of found) owned.set(`${item.kind} ${item.id}`, item);
       }
-      // The rows are not counted to see that all items were found, because a user can own an asset several times.
+      // Compares the number of different items, not of rows, because a user can own an asset several times.
       if (owned.size === items.length) break;
     }
     return [...owned.values()];

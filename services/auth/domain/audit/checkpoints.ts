@@ -15,15 +15,15 @@ const keyIdsOf = (ring: KeyRing) => ring.macs(PURPOSE, 'key id').map(keyIdOf);
 /** Returns the ID of the key that signs new audit checkpoints. */
 export const currentKeyId = (ring: KeyRing) => keyIdOf(ring.mac(PURPOSE, 'key id'));
 
-/** Signs the end of an audit chain with HMAC-SHA-256. Auth uses the signing key for nothing else. */
+/** Signs the end of an audit chain with HMAC-SHA-256. The auth service uses the signing key for nothing else. */
 export function signCheckpoint(ring: KeyRing, head: Head, now: Date): Checkpoint {
   return { ...head, keyId: currentKeyId(ring), createdAt: now, signature: ring.mac(PURPOSE, statementOf(head)) };
 }
 
 /**
- * Returns the first audit checkpoint that auth did not sign. A signature under a secret that was removed from the key
- * ring cannot be verified: its checkpoint is accepted only if another checkpoint of the same entry has a valid
- * signature.
+ * Returns the first audit checkpoint that the auth service did not sign. A signature under a secret that was removed
+ * from the key ring cannot be verified: its checkpoint is accepted only if another checkpoint of the same entry has a
+ * valid signature.
  */
 export function forgedCheckpoint(ring: KeyRing, checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   const known = keyIdsOf(ring);

@@ -5,6 +5,7 @@ import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
@@ -18,7 +19,8 @@ export interface MethodRule {
   role: Role;
   /**
    * When calls of the method are audited. `before`: an audit entry is committed before the call can be made. `itself`:
-   * the method belongs to auth and writes the entry in the transaction of its change. `never`: the method only reads.
+   * the method belongs to the auth service and writes the entry in the transaction of its change. `never`: the method
+   * only reads.
    */
   audited: 'before' | 'itself' | 'never';
   /** Set if the audit entry contains no data of the request, because the call erases or exports the data of a user. */
@@ -127,6 +129,23 @@ const RULES = [
     services: ['activity'],
     definition: StaffAdminServiceService,
     methods: { setStaffRole: change('admin'), listStaffRoles: read('viewer'), removeStaffRole: change('admin') },
+  }),
+  rulesOf({
+    services: ['events'],
+    definition: WebhookAdminServiceService,
+    methods: {
+      listWebhooks: read('viewer'),
+      showWebhook: read('viewer'),
+      disableWebhook: change('support'),
+      enableWebhook: change('support'),
+      replayWebhook: change('support'),
+      listDeliveries: read('support'),
+    },
+  }),
+  rulesOf({
+    services: ['events'],
+    definition: EventAdminServiceService,
+    methods: { readEvents: read('support') },
   }),
 ];
 

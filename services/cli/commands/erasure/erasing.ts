@@ -6,8 +6,8 @@ import type { Connections } from '../../connections.ts';
 import { UnfinishedError } from '../../errors.ts';
 
 /**
- * All services with tables, in the order of the erasure. Lookup is the last one, because it stores the links between
- * the accounts of a user: after an interruption each account can still be found through the other.
+ * All services with tables, in the order of the erasure. The lookup service is the last one, because it stores the
+ * links between the accounts of a user: after an interruption each account can still be found through the other.
  */
 export const SERVICES: readonly string[] = [
   'moderation',

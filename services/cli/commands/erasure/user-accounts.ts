@@ -2,7 +2,7 @@ import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { Input } from '../../command.ts';
 import type { Connections } from '../../connections.ts';
 
-/** The command-line options that select a user, for `Command.options`. */
+/** The command-line options that name a user by a chat or game account, for `Command.options`. */
 export const USER_OPTIONS = {
   guild: { type: 'string' },
   everywhere: { type: 'boolean' },
@@ -11,7 +11,7 @@ export const USER_OPTIONS = {
 } as const;
 export const USER_USAGE = '(--guild ID | --everywhere) (--game-id ID | --chat-id ID)';
 
-/** The chat or game account that selects a user. */
+/** The chat or game account by which the command line names a user. */
 export type Account = { $case: 'chatId'; value: string } | { $case: 'gameId'; value: number };
 
 /** The chat account and the game account of a user. */
@@ -21,8 +21,8 @@ export interface Accounts {
 }
 
 /**
- * Reads the command-line options that select a user; `guildId` is undefined with `--everywhere`. Call this function
- * before `input.check()`.
+ * Reads the command-line options that name a user; `guildId` is undefined with `--everywhere`. Call this function
+ * before `input.check()`, which throws the mistakes that it finds.
  */
 export function readUser(input: Input): { guildId: string | undefined; account: Account } {
   input.oneOf('guild', 'everywhere');
@@ -33,16 +33,19 @@ export function readUser(input: Input): { guildId: string | undefined; account: 
   return { guildId: input.flag('everywhere') ? undefined : input.text('guild'), account };
 }
 
-/** True for the guild IDs that services use for rows about all guilds. */
+/** True for the guild IDs `0` and the empty text, which the services use in rows that concern all guilds. */
 export const meansEveryGuild = (guildId: string) => guildId === '' || guildId === '0';
 
-/** Returns the selected account of a user, and the account that is linked to it in the guild. */
+/**
+ * Returns the chat and the game account of a user: the one that the command line names, and the one that is linked to
+ * it in the guild.
+ */
 export async function linkedAccounts(connections: Connections, guildId: string, account: Account): Promise<Accounts> {
   if (meansEveryGuild(guildId)) return accountsOf(account);
   return connections.admin(LinkAdminServiceService, 'lookup').findAccounts({ guildId, account });
 }
 
-/** Returns the selected account of a user without the account that is linked to it. */
+/** Returns only the account that the command line names, without looking up the account that is linked to it. */
 export const accountsOf = (account: Account): Accounts =>
   account.$case === 'chatId' ? { chatId: account.value } : { gameId: account.value };
 

@@ -4,10 +4,13 @@ import type { Connections } from '../../connections.ts';
 import { table } from '../../text.ts';
 import type { LeakedKey } from './leaked-report.ts';
 
-/** The maximum number of leaked API keys in one call of auth. */
+/** The maximum number of leaked API keys in one call to the auth service. */
 const BATCH_SIZE = 64;
 
-/** Revokes leaked API keys, or only looks them up with `--dry-run`. Only the hashes of the keys are sent to auth. */
+/**
+ * Revokes leaked API keys, or only looks them up with `--dry-run`. Only the hashes of the keys are sent to the auth
+ * service.
+ */
 export async function revokeLeaked(
   input: Input,
   connections: Connections,

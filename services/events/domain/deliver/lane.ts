@@ -1,0 +1,62 @@
+export interface LaneOptions {
+  /** The maximum number of endpoints to which events are sent at the same time. */
+  max: number;
+  /** The maximum number of endpoints of one guild. */
+  maxPerGuild: number;
+}
+
+/** A place in a lane, held while events are sent to an endpoint. */
+export interface Place {
+  /** Gives the place up, unless that was done before. */
+  leave(): void;
+}
+
+/** A number of places for endpoints to which events are sent at the same time, of which no guild may take all. */
+export class Lane {
+  readonly #options: LaneOptions;
+  readonly #byGuild = new Map<string, number>();
+  #used = 0;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get free(): number {
+    return this.#options.max - this.#used;
+  }
+
+  /** The number of places that a guild may take now. */
+  freeFor(guildId: string): number {
+    const own = this.#options.maxPerGuild - (this.#byGuild.get(guildId) ?? 0);
+    return Math.max(0, Math.min(own, this.free));
+  }
+
+  /** The guilds that may take no further place although the lane has free ones. */
+  get fullGuilds(): string[] {
+    const { maxPerGuild } = this.#options;
+    return [...this.#byGuild].filter(([, used]) => used >= maxPerGuild).map(([guildId]) => guildId);
+  }
+
+  /** Takes a place. The caller checks before that there is one. */
+  enter(guildId: string): Place {
+    this.#change(guildId, 1);
+    let isLeft = false;
+    return {
+      leave: () => {
+        if (!isLeft) this.#change(guildId, -1);
+        isLeft = true;
+      },
+    };
+  }
+
+  #change(guildId: string, by: number): void {
+    const used = (this.#byGuild.get(guildId) ?? 0) + by;
+    if (used > 0) this.#byGuild.set(guildId, used);
+    else this.#byGuild.delete(guildId);
+    this.#used += by;
+  }
+}

@@ -1,0 +1,174 @@
+import { prepared, type Queryable } from '#kit/postgres/pool.ts';
+import { type Attempt, type Endpoint, type EndpointSecrets, MAX_PARKED } from '../domain/endpoint.ts';
+
+/**
+ * Seconds for which a process may send the events of an endpoint without storing an attempt: longer than an attempt
+ * takes. After that another process may send them.
+ */
+const LEASE_SECONDS = 30;
+const LEASE = `clock_timestamp() + interval '${LEASE_SECONDS} seconds'`;
+const NO_LEASE = '(leased_until IS NULL OR leased_until <= clock_timestamp())';
+// The text must be that of the index `endpoints_due`.
+const DUE = `enabled AND cursor_seq < wanted_seq AND parked < ${MAX_PARKED}`;
+
+const NEEDED = `e.guild_id AS "guildId", e.id, e.scopes, e.url, e.types, e.format, e.cursor_seq AS "cursorSeq", e.secret,
+  CASE WHEN e.previous_until > clock_timestamp() THEN e.previous_secret END AS "previousSecret"`;
+
+/** What a process needs to send events to an endpoint. */
+export type Recipient = Pick<Endpoint, 'guildId' | 'id' | 'scopes' | 'url' | 'types' | 'format' | 'cursorSeq'> &
+  EndpointSecrets;
+
+/** An endpoint that this process has leased. */
+export type LeasedEndpoint = Recipient & { lease: string };
+
+/** A guild, and the number of its endpoints that may be claimed. */
+export interface GuildSlots {
+  guildId: string;
+  slots: number;
+}
+
+const CLAIM = prepared(`WITH picked AS (
+    SELECT found.guild_id, found.id
+    FROM unnest($1::text[], $2::int[]) AS wanted (guild_id, slots) CROSS JOIN LATERAL (
+      SELECT guild_id, id FROM events.endpoints
+      WHERE guild_id = wanted.guild_id AND ${DUE} AND is_slow = $3 AND ${NO_LEASE}
+      ORDER BY turn_at LIMIT wanted.slots FOR UPDATE SKIP LOCKED
+    ) AS found
+  )
+  UPDATE events.endpoints AS e
+  SET lease = gen_random_uuid(), leased_until = ${LEASE}, turn_at = clock_timestamp()
+  FROM picked WHERE e.guild_id = picked.guild_id AND e.id = picked.id
+  RETURNING ${NEEDED}, e.lease`);
+
+/** Leases due endpoints of some guilds, those first that had no turn for the longest time. */
+export function claimDue(on: Queryable, guilds: readonly GuildSlots[], isSlow: boolean): Promise<LeasedEndpoint[]> {
+  return on.query(CLAIM, [guilds.map(({ guildId }) => guildId), guilds.map(({ slots }) => slots), isSlow]);
+}
+
+/**
+ * Returns up to `limit` guilds with due endpoints that no process has leased, in the order of their IDs, after a guild.
+ * Guilds in `except` are left out.
+ */
+export async function findDueGuilds(
+  on: Queryable,
+  { isSlow, after, except, limit }: { isSlow: boolean; after: string; except: readonly string[]; limit: number },
+): Promise<string[]> {
+  const rows = await on.query<{ guildId: string }>(
+    `SELECT DISTINCT guild_id AS "guildId" FROM events.endpoints
+     WHERE ${DUE} AND is_slow = $1 AND guild_id > $2 AND guild_id <> ALL ($3::text[]) AND ${NO_LEASE}
+     ORDER BY guild_id LIMIT $4`,
+    [isSlow, after, except, limit],
+  );
+  return rows.map(({ guildId }) => guildId);
+}
+
+/** The result of an attempt for the stored endpoint; undefined if there was none. */
+export interface Outcome {
+  attempt: Attempt;
+  isSuccess: boolean;
+  isSlow: boolean;
+  /** Seconds until the next attempt; null after a success or the last attempt. */
+  retrySeconds: number | null;
+}
+
+export interface Settlement {
+  endpoint: LeasedEndpoint;
+  /** The seq up to which events were sent, parked or left out. */
+  cursorSeq: number;
+  outcome: Outcome | undefined;
+  /** True if this is the end of the turn. */
+  isReleased: boolean;
+}
+
+/** The attempt as a row of deliveries; $1 and $2 are the endpoint, the others begin at `first`. */
+const recordAttempt = (first: number) => {
+  const [eventId, seq, attempt, status, latency, error, answer, retry] = Array.from(
+    { length: 8 },
+    (_, index) => `$${first + index}`,
+  );
+  return `INSERT INTO events.deliveries
+      (guild_id, endpoint_id, day, at, event_id, seq, attempt, status, latency_ms, error, answer, next_attempt_at)
+    SELECT guild_id, id, (now AT TIME ZONE 'UTC')::date, now, ${eventId}::uuid, ${seq}::bigint, ${attempt}::int,
+      ${status}::smallint, ${latency}::int, ${error}::text, ${answer}::text,
+      now + ${retry}::float8 * interval '1 second'
+    FROM events.endpoints CROSS JOIN (SELECT clock_timestamp() AS now) AS clock
+    WHERE guild_id = $1 AND id = $2::uuid AND ${eventId}::uuid IS NOT NULL`;
+};
+
+const attemptValues = (outcome: Outcome | undefined) => {
+  const { eventId, seq, attempt, status, latencyMs, error, answer } = outcome?.attempt ?? {};
+  return [eventId, seq, attempt, status, latencyMs, error, answer, outcome?.retrySeconds];
+};
+
+/** The columns of an endpoint that an attempt changes; $3 is true after a success, and $4 if the attempt was slow. */
+const AFTER_ATTEMPT = `failing_since = CASE WHEN $3::boolean THEN NULL
+      WHEN NOT $3::boolean THEN COALESCE(failing_since, clock_timestamp()) ELSE failing_since END,
+    is_slow = COALESCE($4::boolean, is_slow)`;
+
+const SETTLE = prepared(`WITH settled AS (
+    UPDATE events.endpoints SET ${AFTER_ATTEMPT}, cursor_seq = GREATEST(cursor_seq, $6::bigint),
+      parked = parked + CASE WHEN NOT $3::boolean AND NOT EXISTS (
+        SELECT FROM events.parked WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = $9::bigint
+      ) THEN 1 ELSE 0 END,
+      retry_at = CASE WHEN NOT $3::boolean
+        THEN LEAST(retry_at, clock_timestamp() + $15::float8 * interval '1 second') ELSE retry_at END,
+      lease = CASE WHEN $7::boolean THEN NULL ELSE lease END,
+      leased_until = CASE WHEN $7::boolean THEN NULL ELSE ${LEASE} END
+    WHERE guild_id = $1 AND id = $2::uuid AND lease = $5::uuid
+    RETURNING guild_id, id, ${DUE} AS "isDue"
+  ), parked AS (
+    INSERT INTO events.parked (guild_id, endpoint_id, seq, event_id, attempts, next_attempt_at)
+    SELECT guild_id, id, $9::bigint, $8::uuid, 1, clock_timestamp() + $15::float8 * interval '1 second'
+    FROM settled WHERE NOT $3::boolean
+    ON CONFLICT (guild_id, endpoint_id, seq)
+      DO UPDATE SET attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at
+  ), recorded AS (
+    ${recordAttempt(8)}
+  )
+  SELECT "isDue" FROM settled`);
+
+/**
+ * Stores an attempt and the new cursor of an endpoint; an event that was not accepted is parked. Renews the lease, or
+ * ends it. Returns undefined if this process has lost the lease, otherwise if the endpoint is due.
+ */
+export async function settleTurn(
+  on: Queryable,
+  { endpoint, cursorSeq, outcome, isReleased }: Settlement,
+): Promise<{ isDue: boolean } | undefined> {
+  const { guildId, id, lease } = endpoint;
+  const [settled] = await on.query<{ isDue: boolean }>(SETTLE, [
+    guildId,
+    id,
+    outcome?.isSuccess,
+    outcome?.isSlow,
+    lease,
+    cursorSeq,
+    isReleased,
+    ...attemptValues(outcome),
+  ]);
+  return settled;
+}
+
+/** Ends the turn of an endpoint without a result: for some seconds no process sends its events. */
+export async function postponeTurn(
+  on: Queryable,
+  { guildId, id, lease }: Pick<LeasedEndpoint, 'guildId' | 'id' | 'lease'>,
+  seconds: number,
+): Promise<void> {
+  await on.query(
+    `UPDATE events.endpoints SET lease = NULL, leased_until = clock_timestamp() + $4::float8 * interval '1 second'
+     WHERE guild_id = $1 AND id = $2::uuid AND lease = $3::uuid`,
+    [guildId, id, lease, seconds],
+  );
+}
+
+/** Stores an attempt without a change of the endpoint. */
+export async function recordOnly(
+  on: Queryable,
+  { guildId, id }: Pick<Endpoint, 'guildId' | 'id'>,
+  outcome: Outcome,
+): Promise<void> {
+  await on.query(recordAttempt(3), [guildId, id, ...attemptValues(outcome)]);
+}
+
+export { AFTER_ATTEMPT, attemptValues, DUE, LEASE, NEEDED, recordAttempt };

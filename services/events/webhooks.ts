@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { Idempotency } from '#kit/postgres/idempotency.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { ServiceContext } from '#kit/service/service-context.ts';
+import type { EventsConfig } from './config.ts';
+import { Messages } from './delivery/messages.ts';
+import { Sender } from './delivery/sender.ts';
+import { newSecret } from './delivery/signature.ts';
+import { normalisedUrl } from './delivery/url-rules.ts';
+import { Attempts } from './domain/deliver/attempts.ts';
+import { DeliveryScheduler } from './domain/deliver/scheduler.ts';
+import { Disabling } from './domain/disabling.ts';
+import type { EventLog } from './domain/log.ts';
+import { renewSecrets } from './domain/secrets.ts';
+import { Upkeep } from './domain/upkeep.ts';
+import type { Wakeups } from './domain/wakeups.ts';
+import { WebhookState } from './domain/webhook-state.ts';
+import { Webhooks } from './domain/webhooks.ts';
+import { webhookView } from './http/webhook-views.ts';
+import { countEndpoints } from './store/stats.ts';
+import { WebhookTelemetry } from './webhook-telemetry.ts';
+
+export interface WebhookParts {
+  database: Database;
+  eventLog: EventLog;
+  wakeups: Wakeups;
+}
+
+/** Creates the parts of the service that send events to webhooks, and adds them to its lifecycle. */
+export function buildWebhooks(service: ServiceContext<EventsConfig>, { database, eventLog, wakeups }: WebhookParts) {
+  const { config, metrics, log, ring, lifecycle, clock } = service;
+  const telemetry = new WebhookTelemetry(metrics, log);
+  const sender = new Sender({ config });
+  const messages = new Messages({ sender, ring, clock });
+  const disabling = new Disabling({ database, log: eventLog, telemetry, view: webhookView });
+  const send = messages.send.bind(messages);
+  const attempts = new Attempts({ send, clock, telemetry });
+  const { disableGone } = disabling;
+  const scheduler = new DeliveryScheduler({ database, attempts, disableGone, telemetry });
+  wakeups.onAnyGuild((guildIds) => scheduler.wake(guildIds ?? []));
+  const upkeep = new Upkeep({
+    jobs: {
+      'disable failing webhooks': () => disabling.disableFailing(),
+      'encrypt secrets of webhooks with the newest key': () => renewSecrets(database, ring),
+      'count webhooks': async () => telemetry.counted(await countEndpoints(database)),
+    },
+    failed: (error, work) => telemetry.failed(error, work),
+  });
+  for (const part of [sender, scheduler, upkeep]) lifecycle.add(part);
+
+  const idempotency = new Idempotency({
+    schema: 'events',
+    database,
+    ring,
+    responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+  });
+  const state = new WebhookState({ disabling, wake: (guildId) => scheduler.wake([guildId]) });
+  const webhooks = new Webhooks({
+    database,
+    idempotency,
+    ring,
+    state,
+    telemetry,
+    newSecret: () => newSecret(randomBytes),
+    normalisedUrl,
+    send,
+    now: () => clock.now(),
+  });
+  return { webhooks, state, disabling, telemetry };
+}
