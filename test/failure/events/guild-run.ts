@@ -16,8 +16,15 @@ const TURN_MS = 6_000;
 
 /** The changes that need no events service. */
 const recordedTurns = (): Turn[] => [
-  ...[linksTurn, decisionsTurn, flagsTurn, bindingsTurn, membersTurns()],
-  ...[serversTurn, commandsTurn, staffTurn, keysTurn],
+  linksTurn,
+  decisionsTurn,
+  flagsTurn,
+  bindingsTurn,
+  membersTurns(),
+  serversTurn,
+  commandsTurn,
+  staffTurn,
+  keysTurn,
 ];
 
 /** Writers of one guild that cause all types of events, and readers that follow them. */
