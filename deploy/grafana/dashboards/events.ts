@@ -30,14 +30,16 @@ export const events: DashboardSpec = {
         title: 'Age of the oldest event that waits to be stored',
         description: 'Events that wait in the database of the service that recorded them.',
         unit: 's',
-        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${NAMESPACE},queue="events"})` },
+        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${NAMESPACE},job=~"guild-data/.+",queue="events"})` },
         alerts: ['GuildDataEventsLate'],
       },
       {
         title: 'Events that wait to be stored',
         description: 'By service; counted up to 10,000.',
         unit: 'short',
-        queries: { '{{job}}': `max by (job) (queue_items{${NAMESPACE},queue="events",state="queued"})` },
+        queries: {
+          '{{job}}': `max by (job) (queue_items{${NAMESPACE},job=~"guild-data/.+",queue="events",state="queued"})`,
+        },
       },
       {
         title: 'Size of the tables by days',
