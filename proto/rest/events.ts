@@ -25,16 +25,16 @@ const numberQuery = (minimum: number, maximum: number) => {
 };
 
 /** The number of an event in its guild, in a query string. */
-export const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
+const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
 
 /** The number of an event in its guild, in a response. */
-export const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
+const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
 
 /** An event type, a group of types such as `ban.*`, or `*`. */
 export const isEventPattern = (text: string) => PATTERNS.has(text);
 
 /** The query parameter that selects event types. */
-export const typesQuery = z
+const typesQuery = z
   .string()
   .transform((value) => value.split(',').map((part) => part.trim()))
   .refine((patterns) => patterns.length <= MAX_PATTERNS && patterns.every(isEventPattern), { error: WRONG_TYPES })
