@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { eventSchema } from './events/event.ts';
 import { EVENT_TYPE_NAMES } from './events/index.ts';
 import { defineRoutes, route } from './route.ts';
+import { numberQuery } from './schemas.ts';
 
 const MAX_EVENTS = 100;
 const MAX_WAIT_SECONDS = 25;
@@ -12,17 +13,6 @@ const PATTERNS = new Set<string>([
   ...EVENT_TYPE_NAMES.map((type) => `${type.split('.')[0]}.*`),
 ]);
 const WRONG_TYPES = 'must be event types or groups such as ban.*, separated by commas';
-
-/** A number in a query string. */
-const numberQuery = (minimum: number, maximum: number) => {
-  const error = `must be a whole number from ${minimum} to ${maximum}`;
-  return z
-    .string()
-    .refine((value) => /^[0-9]{1,16}$/.test(value) && Number(value) >= minimum && Number(value) <= maximum, { error })
-    .transform(Number)
-    .pipe(z.number())
-    .meta({ type: 'integer', minimum, maximum });
-};
 
 /** The number of an event in its guild, in a query string. */
 const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
