@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eventSchema } from './events/event.ts';
 import { EVENT_TYPE_NAMES } from './events/index.ts';
 import { defineRoutes, route } from './route.ts';
-import { numberQuery } from './schemas.ts';
+import { listOf, numberQuery } from './schemas.ts';
 
 const MAX_EVENTS = 100;
 const MAX_WAIT_SECONDS = 25;
@@ -20,8 +20,15 @@ const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
 /** The number of an event in its guild, in a response. */
 const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
 
-/** An event type, a group of types such as `ban.*`, or `*`. */
-export const isEventPattern = (text: string) => PATTERNS.has(text);
+const NOT_A_PATTERN = 'must be an event type, a group of types such as ban.*, or *';
+const isEventPattern = (text: string) => PATTERNS.has(text);
+
+/** Event types, groups of types such as `ban.*`, or `*`. */
+export const eventPatterns = listOf(
+  z.string({ error: NOT_A_PATTERN }).refine(isEventPattern, { error: NOT_A_PATTERN }),
+  MAX_PATTERNS,
+  'types',
+);
 
 /** The query parameter that selects event types. */
 const typesQuery = z
