@@ -66,15 +66,26 @@ export const events: DashboardSpec = {
       },
       {
         title: 'Open streams',
-        description: 'Streams of server-sent events that the gateways relay.',
+        description:
+          'Streams of server-sent events that the gateways relay, and that the replicas of events have open.',
         unit: 'short',
-        queries: { '{{instance}}': `sum by (instance) (gateway_event_streams{${GATEWAY}})` },
+        queries: {
+          '{{instance}}': `sum by (instance) (gateway_event_streams{${GATEWAY}})`,
+          'events {{instance}}': `sum by (instance) (events_open_streams{${EVENTS}})`,
+        },
       },
       {
         title: 'Ended streams by reason',
-        description: 'Why streams ended. Clients connect again unless their key lost the right to it.',
+        description: 'Why the gateways ended streams. Clients connect again unless their key lost the right to it.',
         unit: 'ops',
         queries: { '{{reason}}': `sum by (reason) (rate(gateway_event_stream_ends_total{${GATEWAY}}[${RATE}]))` },
+      },
+      {
+        title: 'Streams that the events service ended, by reason',
+        description:
+          'The process drains; the reader did not read (behind); the guild opened more than 20 (replaced); the events are no longer stored (gone); the gateway or the client disconnected (client).',
+        unit: 'ops',
+        queries: { '{{reason}}': `sum by (reason) (rate(events_stream_ends_total{${EVENTS}}[${RATE}]))` },
       },
     ],
     Webhooks: [

@@ -11,7 +11,8 @@ import type { DeliveryResult } from '../delivery/sender.ts';
 import type { DeliveryPosition } from '../store/deliveries.ts';
 import * as deliveries from '../store/deliveries.ts';
 import * as store from '../store/endpoints.ts';
-import type { WebhookTelemetry } from '../webhook-telemetry.ts';
+import { lockLog } from '../store/log.ts';
+import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
 import type { Delivery, Endpoint, EndpointSecrets } from './endpoint.ts';
 import type { LogEvent } from './log-event.ts';
 import { encryptSecret, newestKey } from './secrets.ts';
@@ -102,7 +103,7 @@ export class Webhooks {
     const { from, ...settings } = wanted;
     const secret = newSecret();
     return this.#write('created', write, owner, async (transaction) => {
-      const newestSeq = await store.lockLog(transaction, guildId);
+      const newestSeq = await lockLog(transaction, guildId);
       const cursorSeq =
         from === undefined ? newestSeq : (await state.cursorBefore(transaction, guildId, from)).cursorSeq;
       const { keyId, scopes } = owner;
