@@ -188,6 +188,18 @@ test('an event that is rejected holds up its own guild only, and the events befo
   await database.query('DELETE FROM lookup.events WHERE guild_id = $1', [guildId]);
 }, 40_000);
 
+test('data of many short items is relayed, although PostgreSQL writes it with a space after each item', async () => {
+  const guildId = newGuild();
+  const details = Array.from({ length: 9_000 }, () => 7);
+  await database.transaction((transaction) =>
+    recorder.record(transaction, [{ guildId, type: 'shield.removed', data: { game_id: 1, details } as never }]),
+  );
+  await startWorker();
+  await relayedAll(guildId);
+  const [event] = await fixture.read(guildId);
+  expect(event?.data).toEqual({ game_id: 1, details });
+}, 30_000);
+
 test('the age of the oldest event that is not relayed is known', async () => {
   const guildId = newGuild();
   append = () => Promise.reject(new ApiError('UNAVAILABLE'));

@@ -9,8 +9,8 @@ import type { EventSource } from './source.ts';
 export const EVENTS_QUEUE = 'events';
 
 /**
- * The maximum number of events, and of guilds, of one call; with 20 KB each they stay below the size limit of a gRPC
- * message.
+ * The maximum number of events, and of guilds, of one call; with 30 KB each, as PostgreSQL writes their data,
+ * they stay below the size limit of a gRPC message.
  */
 const MAX_BATCH = 100;
 /** The maximum number of calls of a process at the same time; fewer than it has database connections. */
