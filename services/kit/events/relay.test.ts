@@ -200,6 +200,23 @@ test('data of many short items is relayed, although PostgreSQL writes it with a 
   expect(event?.data).toEqual({ game_id: 1, details });
 }, 30_000);
 
+test('events of the maximum size are relayed, of one guild and of many', async () => {
+  const guilds = Array.from({ length: 100 }, newGuild);
+  const [guildId = ''] = guilds;
+  const reason = 'x'.repeat(18_900);
+  const large = (guild: string) => ({
+    guildId: guild,
+    type: 'shield.removed' as const,
+    data: { game_id: 1, reason } as never,
+  });
+  await database.transaction((transaction) =>
+    recorder.record(transaction, [...guilds.map(large), ...Array.from({ length: 150 }, () => large(guildId))]),
+  );
+  await startWorker();
+  await Promise.all(guilds.map(relayedAll));
+  expect((await fixture.list(guildId, '?after=150')).body.data.next_after).toBe(151);
+}, 60_000);
+
 test('the age of the oldest event that is not relayed is known', async () => {
   const guildId = newGuild();
   append = () => Promise.reject(new ApiError('UNAVAILABLE'));
