@@ -6,12 +6,13 @@ import { type AppendEventsRequest, EventLogServiceService } from '#proto/gen/gui
 import { EventsFixture, newGuild } from '#services/events/fixture.ts';
 import { connect } from '#test/network/grpc.ts';
 import { ApiError } from '../errors.ts';
+import { Erasure } from '../personal-data/erasure.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
 import { QueueWorker } from '../queue/worker.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { EventRecorder } from './recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from './relay.ts';
+import { EVENTS_QUEUE, eventErasureRules, eventRelay } from './relay.ts';
 
 const fixture = new EventsFixture();
 let database: Database;
@@ -216,6 +217,35 @@ test('events of the maximum size are relayed, of one guild and of many', async (
   await Promise.all(guilds.map(relayedAll));
   expect((await fixture.list(guildId, '?after=150')).body.data.next_after).toBe(151);
 }, 60_000);
+
+test.each(['user', 'guild'] as const)(
+  'the erasure of a %s is not done while a call with the data is in flight',
+  async (what) => {
+    const guildId = newGuild();
+    const [called, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    append = async (request) => {
+      called.resolve();
+      await released.promise;
+      await client.appendEvents(request);
+    };
+    await startWorker();
+    await record(guildId, 7001, 2);
+    await called.promise;
+    const log = await createLog({ service: 'test', level: 'silent' });
+    const erasure = new Erasure({ database, rules: eventErasureRules('lookup'), log });
+    const erase = () =>
+      what === 'user'
+        ? erasure.eraseUser(guildId, { game: '7001' }, false)
+        : erasure.eraseGuild(guildId, false);
+    expect(await erase()).toMatchObject({ isDone: false });
+    expect(await gameIds(guildId)).toEqual([]);
+    released.resolve();
+    await expect.poll(erase, { timeout: 10_000 }).toEqual({ tables: [], isDone: true });
+    // The call is complete, so that the erasure of the events service finds what it has stored.
+    expect(await gameIds(guildId)).toEqual([7001, 7002]);
+  },
+  30_000,
+);
 
 test('the age of the oldest event that is not relayed is known', async () => {
   const guildId = newGuild();
