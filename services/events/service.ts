@@ -34,6 +34,7 @@ import { buildWebhooks } from './webhooks.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new events. */
 const EVENTS_CHANNEL = 'events_log';
+const DAY_SECONDS = 24 * 3600;
 
 /** Defines the events service: the log of what happened in each guild, and its readers. */
 export const eventsService: ServiceDefinition<EventsConfig> = {
@@ -132,6 +133,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
 /** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: EventsConfig): RetentionRule[] => [
   { table: 'events.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  { table: 'events.revoked_keys', column: 'revoked_at', seconds: DAY_SECONDS },
 ];
 
 /**

@@ -188,4 +188,22 @@ describe('a webhook is disabled', () => {
     await fixture.append(guildId, [again], 'auth');
     expect(await fixture.webhook(guildId, one.id)).toMatchObject({ enabled: false, disabled_reason: 'key_revoked' });
   });
+
+  test('by no key that was revoked while its request was on the way', async () => {
+    const guildId = newGuild();
+    const { url } = await fixture.receiver();
+    const of = (number: number) => ({ principal: { keyId: `${guildId}-${number}` } });
+    const { id } = await fixture.create(guildId, { url }, of(8));
+    await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, { enabled: false }, of(8));
+    const revoked = recorded(1, { type: 'key.revoked', data: JSON.stringify({ id: `${guildId}-7` }) });
+    await fixture.append(guildId, [revoked], 'auth');
+    const body = { guild_id: guildId, url, types: ['*'] };
+    const created = await fixture.send(guildId, 'POST', '/webhooks', body, of(7));
+    expect(created).toMatchObject({ status: 401, body: { details: { code: 'INVALID_API_KEY' } } });
+    for (const change of [{ enabled: true }, { url: `${url}/other` }, { types: ['ban.*'] }]) {
+      expect((await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, change, of(7))).status).toBe(401);
+    }
+    expect(await fixture.webhook(guildId, id)).toMatchObject({ url, enabled: false, types: ['*'] });
+    expect((await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, { enabled: true }, of(8))).status).toBe(200);
+  });
 });

@@ -1,4 +1,5 @@
 import { disableEndpointsOfKeys, markEndpointsDue } from '../store/endpoints.ts';
+import { addRevokedKeys } from '../store/revoked-keys.ts';
 import type { Disabling } from './disabling.ts';
 import type { AppendHook } from './log.ts';
 
@@ -19,6 +20,7 @@ export function webhookHook(disabling: () => Disabling): AppendHook {
     for (const { guildId, events } of appended) {
       const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => keyIdOf(data));
       if (keyIds.length === 0) continue;
+      await addRevokedKeys(transaction, guildId, keyIds);
       await disabling().report(transaction, await disableEndpointsOfKeys(transaction, guildId, keyIds));
     }
   };
