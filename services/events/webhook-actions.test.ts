@@ -207,3 +207,22 @@ describe('a webhook is disabled', () => {
     expect((await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, { enabled: true }, of(8))).status).toBe(200);
   });
 });
+
+test('an endpoint receives no more events of types that its key may no longer read', async () => {
+  const guildId = newGuild();
+  const receiver = await fixture.receiver();
+  const keyId = `${guildId}-7`;
+  const principal = { keyId, scopes: ['webhooks:write', 'moderation:read'] };
+  const { id } = await fixture.create(guildId, { url: receiver.url }, { principal });
+  await fixture.append(guildId, [recorded(1)]);
+  await receiver.expectSeqs(1);
+  const changed = (number: number, scopes: string[] | null) =>
+    recorded(number, { type: 'key.changed', data: JSON.stringify({ id: keyId, scopes }) });
+  await fixture.append(guildId, [changed(1, ['webhooks:write'])], 'auth');
+  await fixture.append(guildId, [recorded(2)]);
+  await expect.poll(async () => (await fixture.webhook(guildId, id)).delivered_seq, PATIENCE).toBe(3);
+  expect(receiver.seqs).toEqual([1, 2]);
+  await fixture.append(guildId, [changed(2, null)], 'auth');
+  await fixture.append(guildId, [recorded(3)]);
+  await receiver.expectSeqs(1, 2, 4, 5);
+});

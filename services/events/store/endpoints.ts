@@ -208,3 +208,19 @@ export function disableEndpointsOfKeys(on: Queryable, guildId: string, keyIds: r
     [guildId, keyIds],
   );
 }
+
+/**
+ * Gives the endpoints of a key its present scopes. Turns that read with other ones end. Called under the lock of the
+ * guild's log.
+ */
+export async function setScopesOfKey(
+  on: Queryable,
+  guildId: string,
+  { keyId, scopes }: Pick<Endpoint, 'keyId' | 'scopes'>,
+): Promise<void> {
+  await on.query(
+    `UPDATE events.endpoints SET scopes = $3::text[], lease = NULL, leased_until = NULL
+     WHERE guild_id = $1 AND key_id = $2 AND scopes IS DISTINCT FROM $3::text[]`,
+    [guildId, keyId, scopes],
+  );
+}
