@@ -208,3 +208,28 @@ test('an endpoint receives no more events of types that its key may no longer re
   await fixture.append(guildId, [recorded(3)]);
   await receiver.expectSeqs(1, 2, 4, 5);
 });
+
+test('a request that was admitted before its key was revoked or lost scopes gives no more rights than the key has', async () => {
+  const guildId = newGuild();
+  const receiver = await fixture.receiver();
+  const [revoked, narrowed] = [`${guildId}-7`, `${guildId}-8`];
+  const other = await fixture.create(guildId, { url: receiver.url, types: ['link.*'] });
+  const scopes = ['webhooks:write'];
+  await fixture.append(
+    guildId,
+    [
+      recorded(1, { type: 'key.revoked', data: JSON.stringify({ id: revoked, scopes: null }) }),
+      recorded(2, { type: 'key.changed', data: JSON.stringify({ id: narrowed, scopes }) }),
+    ],
+    'auth',
+  );
+  const late = { principal: { keyId: revoked } };
+  const disabled = { enabled: false, disabled_reason: 'key_revoked' };
+  expect(await fixture.create(guildId, { url: receiver.url }, late)).toMatchObject(disabled);
+  await fixture.send(guildId, 'PATCH', `/webhooks/${other.id}`, { types: ['*'], enabled: true }, late);
+  expect(await fixture.webhook(guildId, other.id)).toMatchObject(disabled);
+  const { id } = await fixture.create(guildId, { url: receiver.url }, { principal: { keyId: narrowed } });
+  await fixture.append(guildId, [recorded(1)]);
+  await expect.poll(async () => (await fixture.webhook(guildId, id)).delivered_seq, PATIENCE).toBe(5);
+  expect(receiver.received.filter(({ event }) => event.type === 'ban.created')).toEqual([]);
+});

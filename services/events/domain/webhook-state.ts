@@ -2,6 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { DisabledReason } from '#proto/rest/webhooks/schemas.ts';
 import * as store from '../store/endpoints.ts';
+import { findKeyChange } from '../store/key-changes.ts';
 import { readEvents, readEventsById } from '../store/log.ts';
 import { parkNow } from '../store/parked.ts';
 import type { Disabling } from './disabling.ts';
@@ -52,6 +53,19 @@ export class WebhookState {
     this.wakeAfter(transaction, endpoint.guildId);
     if (from === undefined) return enabled ?? notFound();
     return this.#move(transaction, endpoint, from);
+  }
+
+  /**
+   * Applies to an endpoint what has happened to its key meanwhile: a request may have been admitted before its key was
+   * revoked or lost scopes, and gets here after the event about it. Returns the endpoint as it is then.
+   */
+  async withPresentKey(transaction: Transaction, { endpoint, newestSeq }: LockedEndpoint): Promise<Endpoint> {
+    const change = await findKeyChange(transaction, endpoint, newestSeq);
+    if (!change) return endpoint;
+    if (change.isRevoked) return this.disable(transaction, endpoint, 'key_revoked');
+    const { scopes } = change;
+    await store.setScopesOfKey(transaction, endpoint.guildId, { keyId: endpoint.keyId, scopes });
+    return { ...endpoint, scopes };
   }
 
   /** Sends all events from a seq again. Throws CONFLICT if the endpoint is disabled, and EVENTS_GONE like `enable`. */
