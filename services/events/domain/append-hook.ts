@@ -1,4 +1,5 @@
 import { disableEndpointsOfKeys, markEndpointsDue, setScopesOfKey } from '../store/endpoints.ts';
+import { addRevokedKeys } from '../store/revoked-keys.ts';
 import type { Disabling } from './disabling.ts';
 import type { AppendHook } from './log.ts';
 
@@ -26,6 +27,7 @@ export function webhookHook(disabling: () => Disabling): AppendHook {
       }
       const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => String(keyIn(data).id));
       if (keyIds.length === 0) continue;
+      await addRevokedKeys(transaction, guildId, keyIds);
       await disabling().report(transaction, await disableEndpointsOfKeys(transaction, guildId, keyIds));
     }
   };
