@@ -94,7 +94,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       message: 'Webhook created',
       summary: 'Create a webhook',
       description:
-        'Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes of the key that created it.',
+        'Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.',
       errors: { QUOTA_EXCEEDED: 'The guild has 25 webhooks', ...gone },
       quota: { quota: 'webhooks', limit: MAX_WEBHOOKS },
     }),

@@ -226,3 +226,15 @@ test('an endpoint receives no more events of types that its key may no longer re
   await fixture.append(guildId, [recorded(3)]);
   await receiver.expectSeqs(1, 2, 4, 5);
 });
+
+test('a request that was admitted before its key lost scopes creates a webhook without them', async () => {
+  const guildId = newGuild();
+  const receiver = await fixture.receiver();
+  const keyId = `${guildId}-7`;
+  const data = JSON.stringify({ id: keyId, scopes: ['webhooks:write'] });
+  await fixture.append(guildId, [recorded(1, { type: 'key.changed', data })], 'auth');
+  const { id } = await fixture.create(guildId, { url: receiver.url }, { principal: { keyId } });
+  await fixture.append(guildId, [recorded(1)]);
+  await expect.poll(async () => (await fixture.webhook(guildId, id)).delivered_seq, PATIENCE).toBe(2);
+  expect(receiver.seqs).toEqual([]);
+});

@@ -127,7 +127,8 @@ export class Webhooks {
         throw quotaExceeded('webhooks', MAX_WEBHOOKS, `The guild has ${MAX_WEBHOOKS} webhooks, which is the maximum`);
       }
       if (cursorSeq < newestSeq) state.wakeAfter(transaction, guildId);
-      return { endpoint: inserted, data: view(inserted, secret) };
+      const endpoint = await state.withPresentScopes(transaction, { endpoint: inserted, newestSeq });
+      return { endpoint, data: view(endpoint, secret) };
     });
   }
 
@@ -243,9 +244,9 @@ export class Webhooks {
     };
     const updated = (await store.updateSettings(transaction, endpoint, settings, newestSeq)) ?? notFound();
     state.wakeAfter(transaction, endpoint.guildId);
-    if (enabled === true) return state.enable(transaction, { endpoint: updated, newestSeq }, from);
     if (enabled === false) return state.disable(transaction, updated, 'requested');
-    return updated;
+    const changed = enabled ? await state.enable(transaction, { endpoint: updated, newestSeq }, from) : updated;
+    return isOwner ? state.withPresentScopes(transaction, { endpoint: changed, newestSeq }) : changed;
   }
 
   /** Runs a change and stores its response in one transaction; counts and logs it unless the response was stored before. */
