@@ -226,3 +226,21 @@ export function disableEndpointsOfKeys(on: Queryable, guildId: string, keyIds: r
     [guildId, keyIds],
   );
 }
+
+/**
+ * Lets the endpoints of keys read with the present scopes of these keys, and ends the leases of those that this changes.
+ * Called under the lock of the guild's log.
+ */
+export async function setScopesOfKeys(
+  on: Queryable,
+  guildId: string,
+  scopesOfKeys: ReadonlyMap<string, readonly string[] | null>,
+): Promise<void> {
+  const rows = [...scopesOfKeys].map(([keyId, scopes]) => ({ key_id: keyId, scopes }));
+  await on.query(
+    `UPDATE events.endpoints AS e SET scopes = changed.scopes, lease = NULL, leased_until = NULL
+     FROM jsonb_to_recordset($2::jsonb) AS changed (key_id text, scopes text[])
+     WHERE e.guild_id = $1 AND e.key_id = changed.key_id AND e.scopes IS DISTINCT FROM changed.scopes`,
+    [guildId, JSON.stringify(rows)],
+  );
+}
