@@ -29,7 +29,7 @@ import { streamHandlers } from './http/stream.ts';
 import { webhooksHandlers } from './http/webhooks.ts';
 import { DELIVERY_DAYS } from './store/deliveries.ts';
 import { readNewestSeqs } from './store/log.ts';
-import { EventsTelemetry } from './telemetry.ts';
+import { EventsTelemetry } from './telemetry/log.ts';
 import { buildWebhooks } from './webhooks.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new events. */
@@ -117,7 +117,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
     service.serveOperators(grpc, WebhookAdminServiceService, webhookMethods({ database, ...webhooks }));
     service.serveOperators(grpc, EventAdminServiceService, eventAdminMethods(eventLog));
-    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock });
+    const erasedPersons = new ErasedPersons({ database, log: eventLog });
     const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const rules = urlRules(config);

@@ -8,7 +8,7 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
 import { type ReadEvents, readNewestSeqs } from '../store/log.ts';
 import { bytesAfter } from '../store/streams.ts';
-import type { EventsTelemetry } from '../telemetry.ts';
+import type { EventsTelemetry } from '../telemetry/log.ts';
 import { EventStream, type StreamEnd, type StreamSink } from './event-stream.ts';
 import type { EventLog } from './log.ts';
 import { StreamPlaces } from './stream-places.ts';
@@ -77,7 +77,7 @@ export class Streams implements Part {
   }
 
   async start(): Promise<void> {
-    this.#options.wakeups.onAnyGuild((guildIds) => {
+    this.#options.wakeups.onWake((guildIds) => {
       if (guildIds === undefined) void this.#recheck().catch(() => undefined);
       else for (const guildId of guildIds) this.#wake(guildId);
     });

@@ -11,8 +11,9 @@ import type { DeliveryResult } from '../delivery/sender.ts';
 import type { DeliveryPosition } from '../store/deliveries.ts';
 import * as deliveries from '../store/deliveries.ts';
 import * as store from '../store/endpoints.ts';
+import { lockLog } from '../store/log.ts';
 import { isRevoked } from '../store/revoked-keys.ts';
-import type { WebhookTelemetry } from '../webhook-telemetry.ts';
+import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
 import type { Delivery, Endpoint, EndpointSecrets } from './endpoint.ts';
 import type { LogEvent } from './log-event.ts';
 import { encryptSecret, newestKey } from './secrets.ts';
@@ -103,7 +104,7 @@ export class Webhooks {
     const { from, ...settings } = wanted;
     const secret = newSecret();
     return this.#write('created', write, owner, async (transaction) => {
-      const newestSeq = await store.lockLog(transaction, guildId);
+      const newestSeq = await lockLog(transaction, guildId);
       await checkNotRevoked(transaction, guildId, owner);
       const cursorSeq =
         from === undefined ? newestSeq : (await state.cursorBefore(transaction, guildId, from)).cursorSeq;
