@@ -70,9 +70,10 @@ export class Erasure {
     }));
     if (dryRun) return this.#count(targets);
     if (canEraseGuild && !(await canEraseGuild(guildId))) return { tables: [], isDone: false };
-    const result = await this.#erase(guildId, targets);
+    const until = performance.now() + WORK_MS;
+    const result = await this.#erase(guildId, targets, until);
     // Rows that were being sent have been left out.
-    const { hasSent } = await this.#afterSending(guildId);
+    const { hasSent } = await this.#afterSending(guildId, until);
     return { ...result, isDone: result.isDone && !hasSent };
   }
 
@@ -103,17 +104,18 @@ export class Erasure {
       ];
     });
     if (dryRun) return this.#count(targets);
-    const result = await this.#erase(guildId, targets);
+    const until = performance.now() + WORK_MS;
+    const result = await this.#erase(guildId, targets, until);
     // The rows are erased, but their content from before may still be on the way.
-    const { isSending } = await this.#afterSending(guildId);
+    const { isSending } = await this.#afterSending(guildId, until);
     return { ...result, isDone: result.isDone && !isSending };
   }
 
   /**
-   * Waits until rows of the guild that are being sent now have been sent, for up to WORK_MS. `hasSent`: there were such
-   * rows. `isSending`: some are still being sent.
+   * Waits until rows of the guild that are being sent now have been sent, but not longer than `until` (of
+   * performance.now()). `hasSent`: there were such rows. `isSending`: some are still being sent.
    */
-  async #afterSending(guildId: string): Promise<{ hasSent: boolean; isSending: boolean }> {
+  async #afterSending(guildId: string, until: number): Promise<{ hasSent: boolean; isSending: boolean }> {
     const { database, rules } = this.#options;
     let hasSent = false;
     for (const { table, sending } of rules) {
@@ -124,7 +126,6 @@ export class Erasure {
              AND ($2::tid[] IS NULL OR ctid = ANY($2::tid[])) LIMIT ${BATCH}`,
           [guildId, rows],
         );
-      const until = performance.now() + WORK_MS;
       let rows = (await find(null)).map(({ row }) => row);
       if (rows.length > 0) hasSent = true;
       while (rows.length > 0) {
@@ -150,9 +151,8 @@ export class Erasure {
     return { tables: listed(counts), isDone: true };
   }
 
-  async #erase(guildId: string, targets: readonly Target[]): Promise<ErasureResult> {
+  async #erase(guildId: string, targets: readonly Target[], until: number): Promise<ErasureResult> {
     const { database, log, erased } = this.#options;
-    const until = performance.now() + WORK_MS;
     const counts = new Map<string, number>();
     let isDone = true;
     for (const target of targets) {
