@@ -164,7 +164,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals });
+    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals, clock });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };
