@@ -2,7 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { DisabledReason } from '#proto/rest/webhooks/schemas.ts';
 import * as store from '../store/endpoints.ts';
-import { readEvents, readEventsById } from '../store/log.ts';
+import { lockLog, readEvents, readEventsById } from '../store/log.ts';
 import { parkNow } from '../store/parked.ts';
 import type { Disabling } from './disabling.ts';
 import { type Endpoint, MAX_PARKED } from './endpoint.ts';
@@ -30,7 +30,7 @@ export class WebhookState {
 
   /** Locks the log of a guild and an endpoint, in this order. Throws NOT_FOUND if the guild has no such endpoint. */
   async lock(transaction: Transaction, guildId: string, id: string): Promise<LockedEndpoint> {
-    const newestSeq = await store.lockLog(transaction, guildId);
+    const newestSeq = await lockLog(transaction, guildId);
     return { newestSeq, endpoint: (await store.lockEndpoint(transaction, guildId, id)) ?? notFound() };
   }
 

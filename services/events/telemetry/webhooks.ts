@@ -1,7 +1,7 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { Attempt, Endpoint } from './domain/endpoint.ts';
-import type { EndpointCounts } from './store/stats.ts';
+import type { Attempt, Endpoint } from '../domain/endpoint.ts';
+import type { EndpointCounts } from '../store/stats.ts';
 
 type Recipient = Pick<Endpoint, 'guildId' | 'id' | 'url'>;
 
