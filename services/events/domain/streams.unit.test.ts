@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ReadEvents } from '../store/log.ts';
-import type { EventsTelemetry } from '../telemetry/events.ts';
+import type { EventsTelemetry } from '../telemetry/log.ts';
 import type { StreamSink } from './event-stream.ts';
 import type { EventLog } from './log.ts';
 import type { LogEvent } from './log-event.ts';

@@ -1,7 +1,11 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 /** Remembers that keys of a guild were revoked. Called under the lock of the guild's log. */
-export async function addRevokedKeys(transaction: Queryable, guildId: string, keyIds: readonly string[]): Promise<void> {
+export async function addRevokedKeys(
+  transaction: Queryable,
+  guildId: string,
+  keyIds: readonly string[],
+): Promise<void> {
   await transaction.query(
     `INSERT INTO events.revoked_keys (guild_id, key_id) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`,
     [guildId, keyIds],

@@ -5,6 +5,8 @@ import type { EndpointCounts } from '../store/stats.ts';
 
 type Recipient = Pick<Endpoint, 'guildId' | 'id' | 'url'>;
 
+const CHANGES = ['created', 'updated', 'deleted', 'rotated', 'enabled', 'disabled', 'replayed'];
+
 /** The metrics and log lines of webhooks. Of a URL only the host is logged, because its path may be a secret. */
 export class WebhookTelemetry {
   readonly #metrics: Metrics;
@@ -40,9 +42,12 @@ export class WebhookTelemetry {
       'failing',
       'key_revoked',
     ]);
-    this.#changes = metrics.counter('webhook_changes_total', 'Changes of webhooks by requests and operators', [
+    this.#changes = metrics.counterOf(
+      'webhook_changes_total',
+      'Changes of webhooks by requests and operators',
       'change',
-    ]);
+      CHANGES,
+    );
     metrics.gauge(
       'webhook_endpoints',
       'Webhooks of the installation by state, counted once a minute',
