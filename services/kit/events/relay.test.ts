@@ -234,9 +234,7 @@ test.each(['user', 'guild'] as const)(
     const log = await createLog({ service: 'test', level: 'silent' });
     const erasure = new Erasure({ database, rules: eventErasureRules('lookup'), log });
     const erase = () =>
-      what === 'user'
-        ? erasure.eraseUser(guildId, { game: '7001' }, false)
-        : erasure.eraseGuild(guildId, false);
+      what === 'user' ? erasure.eraseUser(guildId, { game: '7001' }, false) : erasure.eraseGuild(guildId, false);
     expect(await erase()).toMatchObject({ isDone: false });
     expect(await gameIds(guildId)).toEqual([]);
     released.resolve();
