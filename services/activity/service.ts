@@ -151,7 +151,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals });
+    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals, clock });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };

@@ -17,6 +17,7 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
+import { shieldRoutes } from '#proto/rest/shield.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
@@ -32,6 +33,7 @@ import { recordMethods } from './grpc/records.ts';
 import { shieldMethods } from './grpc/shield.ts';
 import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
+import { shieldHandlers } from './http/shield.ts';
 import type { Delivery } from './store/outbox.ts';
 import { ModerationTelemetry } from './telemetry.ts';
 
@@ -95,7 +97,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const decisions = new Decisions({ idempotency, telemetry, events, onChange });
     const lists = new Lists(database);
     const maxEntries = config.MAX_SHIELD_ENTRIES;
-    const shield = new Shield({ database, clock, maxEntries, telemetry, events, onChange });
+    const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
     lifecycle.add(new EventSweeper(expirySweeps({ database, events, telemetry }), log));
@@ -108,7 +110,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
-    service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
+    const handlers = { ...moderationHandlers({ standings, decisions, lists, clock }), ...shieldHandlers(shield) };
+    service.serveHttp(config, { ...moderationRoutes, ...shieldRoutes }, handlers);
   },
 };
 

@@ -106,8 +106,8 @@ test.each(titles)('%s: the guild is given in exactly one place, which the schema
 test.each(titles)('%s: a GET has no body and changes nothing', (_title, route) => {
   const isGet = route.method === 'GET';
   expect(isGet && (route.body !== undefined || route.writes || route.status !== 200)).toBe(false);
-  // PATCH and DELETE exist to change something.
-  expect(['PATCH', 'DELETE'].includes(route.method) && !route.writes).toBe(false);
+  // PUT, PATCH and DELETE exist to change something.
+  expect(['PUT', 'PATCH', 'DELETE'].includes(route.method) && !route.writes).toBe(false);
 });
 
 test.each(titles)('%s: fields of query, body and response are in snake case', (_title, route) => {

@@ -1,7 +1,6 @@
-import { ApiError } from '#kit/errors.ts';
+import type { Clock } from '#kit/clock.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
-import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
@@ -10,6 +9,8 @@ import type { Permissions } from '../domain/permissions.ts';
 import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
+import { commandHandlers } from './commands.ts';
+import { requireServerId } from './server-id.ts';
 import { commandView, permissionsView } from './views.ts';
 
 export interface HandlerOptions {
@@ -20,14 +21,16 @@ export interface HandlerOptions {
   commands: Commands;
   polls: Polls;
   intervals: Intervals;
+  clock: Clock;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
 export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof activityRoutes> {
-  return { ...staffHandlers(options), ...serverHandlers(options) };
+  return { ...staffHandlers(options), ...serverHandlers(options), ...commandHandlers(options) };
 }
 
 type Handlers = HttpHandlers<typeof activityRoutes>;
+type ServerRoutes = 'beatServer' | 'pollCommands' | 'acknowledgeCommand';
 type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
 
 function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
@@ -75,7 +78,7 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
   };
 }
 
-function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Omit<Handlers, StaffRoutes> {
+function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Pick<Handlers, ServerRoutes> {
   return {
     async beatServer({ guildId, body }) {
       const serverId = requireServerId(body.server_id);
@@ -111,14 +114,6 @@ function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptio
     acknowledgeCommand: ({ guildId, write, params, body }) =>
       commands.acknowledge(write, ackOf(guildId, params.serverId, params.commandId, body)),
   };
-}
-
-/**
- * Returns the server ID. Throws NOT_APPLICABLE if it is empty, which is the case for requests from the game's editor.
- */
-function requireServerId(serverId: string): string {
-  if (serverId === '') throw new ApiError('NOT_APPLICABLE', { message: NO_SERVER_ID });
-  return serverId;
 }
 
 interface AckFields {
