@@ -6,7 +6,6 @@ import { openStream } from '../network/event-stream.ts';
 import { EventWriter } from '../system/event-writer.ts';
 import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
-const NOWHERE = '127.0.0.1:1';
 const WITHIN_MS = amount(1_000, 1_000);
 const OFTEN = { interval: 10, timeout: 20_000 };
 
@@ -17,9 +16,11 @@ const readers: StreamReader[] = [];
 
 beforeAll(async () => {
   network = await startNetwork({
-    environment: { CLIENT_WRITE_TIMEOUT_MS: '2000' },
-    // No service reaches the log: only the writer's events get a seq, not those of the keys that the tests create.
-    through: async (part, address) => (part === 'events' && !address.startsWith('http') ? NOWHERE : address),
+    environment: {
+      CLIENT_WRITE_TIMEOUT_MS: '2000',
+      // No service reaches the log: only the writer's events get a seq, not those of the keys that the tests create.
+      EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
+    },
   });
   writer = new EventWriter(GUILD, {
     address: () => network.address('events', 'grpc'),
