@@ -1,5 +1,12 @@
+import { serverReadRows } from './activity/server-reads.ts';
 import { serverRows } from './activity/servers.ts';
 import { staffRows } from './activity/staff.ts';
+import { staffReadRows } from './activity/staff-reads.ts';
 import { defineRoutes } from './route.ts';
 
-export const activityRoutes = defineRoutes('activity', { ...staffRows, ...serverRows });
+export const activityRoutes = defineRoutes('activity', {
+  ...staffRows,
+  ...serverRows,
+  ...staffReadRows,
+  ...serverReadRows,
+});

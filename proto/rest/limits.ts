@@ -22,6 +22,7 @@ export const CATEGORIES = {
   sync_write: { limit: 30, per: 'guild' },
   events_read: { limit: 300, per: 'key' },
   webhooks_write: { limit: 30, per: 'guild' },
+  activity_read: { limit: 100, per: 'guild' },
 } as const satisfies Record<string, { limit: number; per: 'guild' | 'key' }>;
 
 export type Category = keyof typeof CATEGORIES;

@@ -6,10 +6,14 @@ import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
 import type { Intervals } from '../domain/intervals.ts';
+import type { LiveServers } from '../domain/live-servers.ts';
 import type { Permissions } from '../domain/permissions.ts';
 import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
+import type { StaffRecords } from '../domain/staff-records.ts';
+import { serverReadHandlers } from './server-reads.ts';
+import { staffReadHandlers } from './staff-reads.ts';
 import { commandView, permissionsView } from './views.ts';
 
 export interface HandlerOptions {
@@ -20,15 +24,23 @@ export interface HandlerOptions {
   commands: Commands;
   polls: Polls;
   intervals: Intervals;
+  liveServers: LiveServers;
+  staffRecords: StaffRecords;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
 export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof activityRoutes> {
-  return { ...staffHandlers(options), ...serverHandlers(options) };
+  return {
+    ...staffHandlers(options),
+    ...serverHandlers(options),
+    ...staffReadHandlers(options.staffRecords),
+    ...serverReadHandlers(options.liveServers),
+  };
 }
 
 type Handlers = HttpHandlers<typeof activityRoutes>;
 type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
+type ServerRoutes = 'beatServer' | 'pollCommands' | 'acknowledgeCommand';
 
 function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
   return {
@@ -75,7 +87,7 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
   };
 }
 
-function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Omit<Handlers, StaffRoutes> {
+function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Pick<Handlers, ServerRoutes> {
   return {
     async beatServer({ guildId, body }) {
       const serverId = requireServerId(body.server_id);
