@@ -12,6 +12,7 @@ import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
 import type { StaffRecords } from '../domain/staff-records.ts';
+import type { StaffReports } from '../domain/staff-report.ts';
 import { serverReadHandlers } from './server-reads.ts';
 import { staffReadHandlers } from './staff-reads.ts';
 import { commandView, permissionsView } from './views.ts';
@@ -26,6 +27,7 @@ export interface HandlerOptions {
   intervals: Intervals;
   liveServers: LiveServers;
   staffRecords: StaffRecords;
+  staffReports: StaffReports;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
@@ -33,7 +35,7 @@ export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof a
   return {
     ...staffHandlers(options),
     ...serverHandlers(options),
-    ...staffReadHandlers(options.staffRecords),
+    ...staffReadHandlers(options),
     ...serverReadHandlers(options.liveServers),
   };
 }

@@ -182,13 +182,13 @@ export function listSessions(
   { gameId, open, from, before }: SessionFilters,
   { after, limit }: { after: TimePosition | undefined; limit: number },
 ): Promise<(Session & { micros: string })[]> {
-  const list = new ListConditions('guild_id', guildId);
+  const list = new ListConditions(guildId);
   if (gameId !== undefined) list.add((value) => `game_id = ${value}`, gameId);
   if (open !== undefined) list.add(`ended_at IS ${open ? '' : 'NOT '}NULL`);
   list.addTimes('started_at', 'session_id', { from, before, after });
   return on.query(
     `SELECT ${SESSION}, ${microsOf('started_at')} AS micros FROM activity.sessions
-     WHERE ${list} ORDER BY started_at DESC, session_id DESC LIMIT ${list.parameter(limit)}`,
+     WHERE guild_id = $1${list} ORDER BY started_at DESC, session_id DESC LIMIT ${list.parameter(limit)}`,
     list.values,
   );
 }

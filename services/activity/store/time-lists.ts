@@ -20,16 +20,15 @@ export const microsOf = (time: string) => `(extract(epoch FROM ${time}) * 100000
 const MICROS_PER_MS = 1_000n;
 
 /**
- * The conditions of a list that is ordered by time and ID, with their parameters. The statement has conditions only for
- * filters that are set, so that PostgreSQL plans each combination separately.
+ * The conditions of a list that is ordered by time and ID, with their parameters. They follow `guild_id = $1` in the
+ * statement. It has conditions only for filters that are set, so that PostgreSQL plans each combination separately.
  */
 export class ListConditions {
-  readonly values: unknown[] = [];
+  readonly values: unknown[];
   readonly #conditions: string[] = [];
 
-  /** Every list belongs to a guild, whose ID is in the column `column`. */
-  constructor(column: string, guildId: string) {
-    this.add((value) => `${column} = ${value}`, guildId);
+  constructor(guildId: string) {
+    this.values = [guildId];
   }
 
   /** Adds a parameter and returns its placeholder. */
@@ -57,8 +56,8 @@ export class ListConditions {
     } else if (before) this.add((value) => `${time} < ${value}`, before);
   }
 
-  /** Returns the conditions as SQL for WHERE. */
+  /** Returns the conditions as SQL that continues a WHERE. */
   toString(): string {
-    return this.#conditions.join(' AND ');
+    return this.#conditions.map((condition) => ` AND ${condition}`).join('');
   }
 }
