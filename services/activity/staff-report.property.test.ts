@@ -125,7 +125,7 @@ test(`${REPORTS} reports over random sessions and actions equal a straightforwar
       ZONES[n % ZONES.length] ?? '',
     ] as const;
     const report = await read(...parameters);
-    expect(sorted(report), parameters.join()).toEqual(sorted(computed(...parameters)));
+    expect(sorted(report), `${parameters.join()}`).toEqual(sorted(computed(...parameters)));
     expect(report.size).toBeGreaterThan(0);
   }
 }, 300_000);

@@ -88,7 +88,7 @@ test('a session over midnight is split between both days, and actions count by t
       next_cursor: null,
     },
   });
-  const [week] = (await staffOf(guildId, `${range.replace('day', 'week')}`))[0].intervals;
+  const [week] = (await staffOf(guildId, range.replace('day', 'week')))[0].intervals;
   expect(week.seconds).toBeGreaterThanOrEqual(120);
 });
 

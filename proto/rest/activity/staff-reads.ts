@@ -24,7 +24,7 @@ const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
 function isTimeZone(name: string): boolean {
   if (!TIME_ZONE.test(name)) return false;
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
     return false;
   }
@@ -42,12 +42,10 @@ const reportedInterval = z
     sessions: total('Number of sessions that started in the interval', 2),
     seconds: total('Seconds of sessions within the interval', 7200),
     idle_seconds: total('Idle seconds within the interval; those of a session are spread evenly over it', 300),
-    actions: z
-      .record(z.string(), z.int())
-      .meta({
-        description: 'Number of actions by type, for the 20 most frequent types of the page',
-        example: { kick: 3 },
-      }),
+    actions: z.record(z.string(), z.int()).meta({
+      description: 'Number of actions by type, for the 20 most frequent types of the page',
+      example: { kick: 3 },
+    }),
     other_actions: total('Number of actions of other types', 0),
   })
   .meta({ id: 'StaffReportInterval', description: 'What a staff member did in a day or week' });

@@ -188,7 +188,7 @@ export function listSessions(
   list.addTimes('started_at', 'session_id', { from, before, after });
   return on.query(
     `SELECT ${SESSION}, ${microsOf('started_at')} AS micros FROM activity.sessions
-     WHERE guild_id = $1${list} ORDER BY started_at DESC, session_id DESC LIMIT ${list.parameter(limit)}`,
+     WHERE guild_id = $1${list.sql} ORDER BY started_at DESC, session_id DESC LIMIT ${list.parameter(limit)}`,
     list.values,
   );
 }

@@ -122,7 +122,7 @@ export function listActions(
     `SELECT action_id AS "actionId", actor_game_id AS "actorGameId", action_type AS type,
        target_game_id AS "targetGameId", place_id AS "placeId", server_id AS "serverId", details,
        occurred_at AS "occurredAt", created_at AS "loggedAt", ${microsOf('occurred_at')} AS micros
-     FROM activity.actions WHERE guild_id = $1${list} ORDER BY occurred_at DESC, action_id DESC LIMIT ${list.parameter(limit)}`,
+     FROM activity.actions WHERE guild_id = $1${list.sql} ORDER BY occurred_at DESC, action_id DESC LIMIT ${list.parameter(limit)}`,
     list.values,
   );
 }

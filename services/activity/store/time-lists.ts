@@ -57,7 +57,7 @@ export class ListConditions {
   }
 
   /** Returns the conditions as SQL that continues a WHERE. */
-  toString(): string {
+  get sql(): string {
     return this.#conditions.map((condition) => ` AND ${condition}`).join('');
   }
 }
