@@ -198,7 +198,8 @@ export async function findServerOfPlayer(
   const [server] = await on.query<LiveServer>(
     `SELECT ${SERVER} FROM activity.servers
      WHERE guild_id = $1 AND is_counted AND live_until > $3
-       AND CASE WHEN strpos(players::text, '"game_id":' || $2::bigint) > 0
+       AND CASE WHEN strpos(players::text, '"game_id":' || $2::bigint || ',') > 0
+           OR strpos(players::text, '"game_id":' || $2::bigint || '}') > 0
          THEN EXISTS (SELECT FROM json_array_elements(players) AS player WHERE player->>'game_id' = $2::bigint::text)
          ELSE false END
      ORDER BY heartbeat_at DESC, server_id LIMIT 1`,
