@@ -64,11 +64,12 @@ export class StaffReports {
     const staff = new Map(query.gameIds.map((gameId) => [gameId, new IntervalList(query.boundaries)]));
     for (const { gameId, interval, ...totals } of sessions)
       Object.assign(staff.get(gameId)?.at(interval) ?? {}, totals);
-    for (const { gameId, interval, type, actions: count } of actions) {
+    for (const { gameId, interval, actions: byType } of actions) {
       const totals = staff.get(gameId)?.at(interval);
       if (!totals) continue;
-      if (type === '') totals.otherActions += count;
-      else totals.actions.set(type, count);
+      totals.actions = new Map(Object.entries(byType));
+      totals.otherActions = totals.actions.get('') ?? 0;
+      totals.actions.delete('');
     }
     return [...staff].flatMap(([gameId, list]) => {
       const intervals = list.used();
