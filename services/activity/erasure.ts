@@ -55,8 +55,6 @@ export const erasureRules: readonly ErasureRule[] = [
       { column: 'target_game_id', account: 'game', empty: { target_game_id: 'NULL', details: 'NULL' } },
     ],
   },
-  { table: 'activity.staff_totals', users: [{ column: 'game_id', account: 'game' }] },
-  { table: 'activity.action_totals', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'activity.games' },
   { table: 'activity.guilds' },
   { table: 'activity.daily_counts' },

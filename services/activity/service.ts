@@ -32,7 +32,6 @@ import { Polls } from './domain/polls.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRecords } from './domain/staff-records.ts';
-import { StaffReports } from './domain/staff-report.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
@@ -139,7 +138,6 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     });
     const staffRoles = new StaffRoles({ database, clock, telemetry });
     const staffRecords = new StaffRecords(database);
-    const staffReports = new StaffReports(database);
     const liveServers = new LiveServers(database, clock);
     const permissions = new Permissions({ staffRoles, lookup, members });
 
@@ -170,7 +168,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    const reads = { liveServers, staffRecords, staffReports };
+    const reads = { liveServers, staffRecords };
     const handlers = activityHandlers({
       staff,
       permissions,
@@ -200,8 +198,6 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
-  { table: 'activity.staff_totals', column: 'slot', seconds: config.RETENTION_SESSIONS_SECONDS },
-  { table: 'activity.action_totals', column: 'slot', seconds: config.RETENTION_ACTIONS_SECONDS },
   { table: 'activity.daily_counts', column: 'day', seconds: DAILY_COUNTS_SECONDS },
   { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
   {

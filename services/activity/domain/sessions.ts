@@ -14,7 +14,6 @@ import { uuid } from '#proto/rest/schemas.ts';
 import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
-import { addSessions } from '../store/staff-totals.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 
 /** The interval of session heartbeats ("beats"), by which a game server reports the open sessions of staff on it. */
@@ -64,7 +63,6 @@ export class Sessions {
     const session = { ...user, sessionId: newSessionId() };
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
       const lapsed = await store.endLapsed(transaction, session, this.#silentSince());
-      await addSessions(transaction, lapsed);
       const opened = await store.openSession(transaction, session, this.#now());
       const { sessionId, startedAt } = opened;
       const resumed = sessionId !== session.sessionId;
@@ -112,10 +110,7 @@ export class Sessions {
       const ended = await store.endSession(transaction, guildId, sessionId, reason, this.#silentSince(), now);
       if (!ended) throw new ApiError('NOT_FOUND', { message: 'No such session in this guild' });
       isNew = ended.isNew;
-      if (isNew) {
-        await addSessions(transaction, [ended]);
-        await events.record(transaction, [events.sessionEnded(ended)]);
-      }
+      if (isNew) await events.record(transaction, [events.sessionEnded(ended)]);
       return ok(endedView(sessionId, ended));
     });
     if (isNew) telemetry.sessionEnded(guildId, sessionId);
@@ -130,7 +125,6 @@ export class Sessions {
       sweep: async () => {
         const { ended, checked } = await database.transaction(async (transaction) => {
           const found = await store.endSilent(transaction, this.#silentSince(), this.#now(), MAX_CHECKED);
-          await addSessions(transaction, found.ended);
           await events.record(
             transaction,
             found.ended.map((session) => events.sessionEnded(session)),

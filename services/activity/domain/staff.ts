@@ -12,7 +12,6 @@ import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/staff.ts';
-import { addAction } from '../store/staff-totals.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 import type { Intervals } from './intervals.ts';
 import { PERMISSION_CACHE_SECONDS } from './permissions.ts';
@@ -73,11 +72,6 @@ export class Staff {
       write,
       async (transaction): Promise<HandlerResult<{ id: string }>> => {
         isNew = await store.insertAction(transaction, write.guildId, logged, now);
-        if (isNew) {
-          // An action cannot have occurred after it was logged; a time in the future is the client's mistake.
-          const at = logged.occurredAt < now ? logged.occurredAt : now;
-          await addAction(transaction, { guildId: write.guildId, gameId: action.actorGameId, type: action.type, at });
-        }
         if (isNew && !(await addToDay(transaction, write.guildId, 'actions', max, now))) {
           const message = `The guild has logged ${max} staff actions today (UTC), which is the maximum`;
           telemetry.quotaExceeded(write.guildId, 'staff_actions_per_day');

@@ -12,7 +12,6 @@ import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
 import type { StaffRecords } from '../domain/staff-records.ts';
-import type { StaffReports } from '../domain/staff-report.ts';
 import { serverReadHandlers } from './server-reads.ts';
 import { staffReadHandlers } from './staff-reads.ts';
 import { commandView, permissionsView } from './views.ts';
@@ -27,7 +26,6 @@ export interface HandlerOptions {
   intervals: Intervals;
   liveServers: LiveServers;
   staffRecords: StaffRecords;
-  staffReports: StaffReports;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
@@ -35,7 +33,7 @@ export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof a
   return {
     ...staffHandlers(options),
     ...serverHandlers(options),
-    ...staffReadHandlers(options),
+    ...staffReadHandlers(options.staffRecords),
     ...serverReadHandlers(options.liveServers),
   };
 }

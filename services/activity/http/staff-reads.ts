@@ -1,13 +1,10 @@
-import { unixSeconds } from '#kit/clock.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { type CursorScope, decodeCursor, encodeCursor, NO_CURSOR } from '#kit/http/cursor.ts';
 import { ok } from '#kit/http/envelope.ts';
 import { positionCodec } from '#kit/http/page-position.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { StaffRecords } from '../domain/staff-records.ts';
-import type { StaffReports } from '../domain/staff-report.ts';
 import type { TimePosition } from '../store/time-lists.ts';
-import { reportedStaffView } from './report-view.ts';
 import { actionView, sessionView } from './views.ts';
 
 type Handlers = HttpHandlers<typeof activityRoutes>;
@@ -18,33 +15,9 @@ const positions = positionCodec(
   { path: 'query.cursor', message: NO_CURSOR },
 );
 
-/** The position in the cursor of a report: the game ID of the last staff member. */
-const reportPositions = positionCodec({ gameId: /[1-9][0-9]{0,15}/ }, { path: 'query.cursor', message: NO_CURSOR });
-
 /** Returns the handlers of the routes that read what staff members did. */
-export function staffReadHandlers({
-  staffRecords,
-  staffReports,
-}: {
-  staffRecords: StaffRecords;
-  staffReports: StaffReports;
-}): Pick<Handlers, 'listSessions' | 'listActions' | 'reportStaff'> {
+export function staffReadHandlers(staffRecords: StaffRecords): Pick<Handlers, 'listSessions' | 'listActions'> {
   return {
-    async reportStaff({ guildId, query }) {
-      const { limit, cursor, from, to, interval, tz } = query;
-      const scope = { route: 'staff report', guildId, filters: { from, to, interval, tz } };
-      const after = cursor === undefined ? 0 : Number(reportPositions.read(decodeCursor(scope, cursor)).gameId);
-      const report = await staffReports.read(guildId, { from, to, interval, tz, after, limit });
-      return ok({
-        interval,
-        tz,
-        from: unixSeconds(report.start),
-        to: unixSeconds(report.end),
-        staff: report.staff.map(reportedStaffView),
-        next_cursor:
-          report.next === undefined ? null : encodeCursor(scope, reportPositions.write({ gameId: report.next })),
-      });
-    },
     async listSessions({ guildId, query }) {
       const { limit, cursor, game_id: gameId, open, from, to } = query;
       const scope = { route: 'staff sessions', guildId, filters: { gameId, open, from, to } };

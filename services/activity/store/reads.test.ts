@@ -5,7 +5,6 @@ import { costOf, scansOf } from '#test/postgres/explain.ts';
 import * as servers from './servers.ts';
 import * as sessions from './sessions.ts';
 import * as staff from './staff.ts';
-import * as totals from './staff-totals.ts';
 
 const ROWS = 100_000;
 const GUILD = '900000000000000050';
@@ -41,15 +40,6 @@ beforeAll(async () => {
        live_until, is_counted)`,
     `${guild}, 's' || n, 1, 1, 1, '[{"game_id":7001}]', ${past}, 15, now() + interval '1 hour', n <= 2000`,
   );
-  const slot = `date_bin('1 hour', ${past}, 'epoch')`;
-  for (const width of [3600, 900]) {
-    await fill(
-      'staff_totals (guild_id, game_id, width, slot)',
-      `${guild}, n / 100 % 40, ${width}, ${slot}
-      + n / 4000 * interval '1 hour'`,
-    );
-    await fill('action_totals', `${guild}, n / 100 % 40, ${width}, ${slot} + n / 4000 * interval '1 hour', 'kick', 1`);
-  }
 }, 300_000);
 
 afterAll(async () => {
@@ -97,37 +87,4 @@ test.each<Statement>([
 ])(`of ${ROWS} servers, finding %s reads only live ones of the guild`, async (_name, statement, index) => {
   expect(await scansOf(database, statement)).toEqual([index]);
   expect((await costOf(database, statement)).discarded).toBeLessThanOrEqual(20);
-});
-
-const quarters = [0, 1, 2].map(
-  (day) => new Date(Math.floor(middle.getTime() / 3_600_000) * 3_600_000 + day * 86_400_000),
-);
-const query = { gameIds: [20, 21], boundaries: quarters.map((time) => new Date(time.getTime() + 900_000)) };
-const ended = { guildId: GUILD, gameId: 20, startedAt: middle, endedAt: now, idleSeconds: 1 };
-
-test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
-  [
-    'the staff of a report',
-    (on) => totals.listStaff(on, GUILD, { from: range.from, to: middle }, { after: 20, limit: 101 }),
-    ['staff_totals_staff', 'staff_totals_staff', 'staff_totals_staff'],
-  ],
-  [
-    'the sessions of a report',
-    (on) => totals.readSessionTotals(on, GUILD, query),
-    ['staff_totals_staff', 'staff_totals_staff'],
-  ],
-  [
-    'the actions of a report',
-    (on) => totals.readActionTotals(on, GUILD, query),
-    ['action_totals_staff', 'action_totals_staff'],
-  ],
-  ['the totals of an ended session', (on) => totals.addSessions(on, [ended]), []],
-  [
-    'the totals of an action',
-    (on) => totals.addAction(on, { guildId: GUILD, gameId: 20, type: 'kick', at: middle }),
-    ['action_totals_staff'],
-  ],
-])(`of ${ROWS} rows, %s are read through the primary key`, async (_name, statement, indexes) => {
-  const scans = await scansOf(database, statement);
-  expect(scans.filter((scan) => !/^(?:Function|Values|WorkTable|CTE) /.test(scan))).toEqual(indexes);
 });

@@ -235,8 +235,6 @@ test.each([
   ['sessions', 'sessions_started'],
   ['actions', 'actions_created'],
   ['games', 'games_updated'],
-  ['staff_totals', 'staff_totals_slot'],
-  ['action_totals', 'action_totals_slot'],
 ])('retention finds the expired rows of %s through the index %s', async (table, index) => {
   const rules = rulesOf().filter((rule) => rule.table === `activity.${table}`);
   // The time at which the oldest row has just reached its maximum age.
@@ -290,8 +288,6 @@ test('rows of each table are deleted after the documented number of days', async
     daily_counts: 2,
     sessions: 400,
     actions: 400,
-    staff_totals: 400,
-    action_totals: 400,
     games: 400,
     servers: 1 / 24,
   });
