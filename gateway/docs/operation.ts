@@ -1,5 +1,6 @@
 import {
   type Components,
+  type JsonSchema,
   mediaTypeOf,
   type OpenApiResponse,
   type Operation,
@@ -29,6 +30,7 @@ export function operationSection({ method, path, operation }: Endpoint, componen
 ${markdown(description)}
 ${fieldTable('Parameters', parameterFields(operation, components), components)}
 ${body && fieldTable('Body', fieldsOf(body, components), components)}
+${body && variantTables(body, components)}
 <h4>Example</h4>
 <pre class="call"><code>${curlOf(method, path, operation, components)}</code></pre>
 ${successOf(operation, components)}
@@ -66,6 +68,18 @@ function errorsOf(operation: Operation, components: Components): Html {
 ${errorTable(own.map(([status, { response }]) => [status, response]))}
 ${shared.length > 0 ? html`<p class="quiet">Also <a href="#errors">${shared.map(([status]) => status).join(', ')}</a>, see common errors.</p>` : undefined}
 </details>`;
+}
+
+/** Renders a table for each variant of a body whose further fields depend on one field, such as `type`. */
+function variantTables({ allOf = [] }: JsonSchema, components: Components): (Html | undefined)[] {
+  const variants = allOf.flatMap(({ oneOf = [] }) => oneOf);
+  return variants.map((variant) => {
+    const fields = fieldsOf(variant, components);
+    const [first, ...others] = fields;
+    const { enum: choices, const: only } = first?.schema ?? {};
+    const title = `Body if ${first?.name} is ${(choices ?? [only]).map(String).join(', ')}`;
+    return fieldTable(title, others, components);
+  });
 }
 
 type ResponseEntry = [status: number, entry: { response: OpenApiResponse; isShared: boolean }];

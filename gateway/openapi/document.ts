@@ -20,7 +20,7 @@ export interface Components {
   securitySchemes: Record<string, Record<string, string>>;
 }
 
-export type OperationMethod = 'get' | 'post' | 'patch' | 'delete';
+export type OperationMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 export interface Ref {
   $ref: string;

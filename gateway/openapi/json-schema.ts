@@ -12,7 +12,7 @@ export type Direction = 'input' | 'output';
 export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
   const override = (found: Found) => {
     addRulesOfChecks(found);
-    addItems(found, io);
+    addNestedSchemas(found, io);
   };
   const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override });
   for (const [id, definition] of Object.entries($defs)) share(shared, id, simplify(definition as JsonSchema));
@@ -32,17 +32,21 @@ function share(shared: Record<string, JsonSchema>, id: string, definition: JsonS
 /** A zod schema together with the JSON schema that zod generated from it. */
 interface Found {
   zodSchema: z.core.$ZodTypes;
-  jsonSchema: { items?: unknown };
+  jsonSchema: { items?: unknown; allOf?: unknown[] };
 }
 
 /**
- * Adds the schema of the items of a `listOf`, which its metadata holds as a zod schema, because zod cannot describe a
- * transform.
+ * Converts the zod schemas that metadata holds: of the items of a `listOf`, because zod cannot describe a transform, and
+ * of the variants of an object, because zod cannot describe a check.
  */
-function addItems({ jsonSchema }: Found, io: Direction): void {
-  if (!(jsonSchema.items instanceof z.ZodType)) return;
-  const { $schema: _, ...items } = z.toJSONSchema(jsonSchema.items, { io, override: addRulesOfChecks });
-  jsonSchema.items = items;
+function addNestedSchemas({ jsonSchema }: Found, io: Direction): void {
+  const converted = (schema: unknown) => {
+    if (!(schema instanceof z.ZodType)) return schema;
+    const { $schema: _, ...generated } = z.toJSONSchema(schema, { io, override: addRulesOfChecks });
+    return generated;
+  };
+  if (jsonSchema.items) jsonSchema.items = converted(jsonSchema.items);
+  if (jsonSchema.allOf) jsonSchema.allOf = jsonSchema.allOf.map(converted);
 }
 
 /** Adds the rules of `exactlyOneOf` to the JSON schema. In zod they are functions, which zod cannot describe. */

@@ -1,3 +1,4 @@
+import { commandRows } from './activity/commands.ts';
 import { serverReadRows } from './activity/server-reads.ts';
 import { serverRows } from './activity/servers.ts';
 import { staffRows } from './activity/staff.ts';
@@ -9,4 +10,5 @@ export const activityRoutes = defineRoutes('activity', {
   ...serverRows,
   ...staffReadRows,
   ...serverReadRows,
+  ...commandRows,
 });

@@ -7,6 +7,7 @@ import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
+import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
 import { webhooksRoutes } from './webhooks.ts';
 
@@ -19,6 +20,7 @@ export const ROUTES: readonly Route[] = [
   guildsRoutes,
   syncRoutes,
   moderationRoutes,
+  shieldRoutes,
   activityRoutes,
   eventsRoutes,
   eventStreamRoutes,

@@ -23,6 +23,7 @@ export const CATEGORIES = {
   events_read: { limit: 300, per: 'key' },
   webhooks_write: { limit: 30, per: 'guild' },
   activity_read: { limit: 100, per: 'guild' },
+  commands_write: { limit: 100, per: 'guild' },
 } as const satisfies Record<string, { limit: number; per: 'guild' | 'key' }>;
 
 export type Category = keyof typeof CATEGORIES;

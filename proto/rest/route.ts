@@ -5,7 +5,7 @@ import type { Scope } from './scopes.ts';
 /** The prefix of every path in the route table. */
 export const API_PREFIX = '/api/v1';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * Where a request names its guild: `path` in `:guildId`, `header` in the required header `X-Guild-ID`, `body` in the

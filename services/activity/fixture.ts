@@ -129,6 +129,13 @@ export class ActivityFixture {
   ack = (serverId: string, commandId: string, fields: object = {}, request: Request = {}) =>
     this.post(`/game/servers/${serverId}/commands/${commandId}/ack`, { status: 'success', ...fields }, request);
 
+  /** Cancels a command as a client of the REST API does. */
+  cancel(commandId: string, { key, guildId = GUILD, at }: Request = {}): Promise<SealedResponse> {
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+    const request = { method: 'DELETE', path: `/guilds/${guildId}/commands/${commandId}`, headers };
+    return sealedFetch(this.#service(at), { guildId }, request);
+  }
+
   /**
    * Enqueues a command as guildctl does, for the server `serverId` unless `fields.servers` is given. Returns the
    * command IDs.

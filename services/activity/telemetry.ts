@@ -64,8 +64,8 @@ export class ActivityTelemetry {
   }
 
   /**
-   * Counts and logs a command to game servers. `actor` is the operator who sent it; undefined if it delivers a decision
-   * of the moderation service.
+   * Counts and logs a command to game servers. `actor` is the operator or the prefix of the API key that sent it;
+   * undefined if it delivers a decision of the moderation service.
    */
   commandSent(guildId: string, { type, issuedBy }: NewCommand, servers: number, actor: string | undefined): void {
     this.#enqueued.inc({ type }, servers);

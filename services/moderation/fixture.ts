@@ -90,6 +90,9 @@ export class ModerationFixture {
   get = (path: string, request: Request = {}) => this.#call('GET', path, request);
   post = (path: string, body: unknown, request: Request = {}) => this.#call('POST', path, { body, ...request });
 
+  put = (path: string, body: unknown, request: Request = {}) => this.#call('PUT', path, { body, ...request });
+  delete = (path: string, request: Request = {}) => this.#call('DELETE', path, request);
+
   #call(
     method: string,
     path: string,

@@ -1,5 +1,6 @@
+import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
@@ -13,10 +14,10 @@ import type { ServiceDefinition } from '#kit/service/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
+import { shieldRoutes } from '#proto/rest/shield.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
@@ -32,6 +33,7 @@ import { recordMethods } from './grpc/records.ts';
 import { shieldMethods } from './grpc/shield.ts';
 import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
+import { shieldHandlers } from './http/shield.ts';
 import type { Delivery } from './store/outbox.ts';
 import { ModerationTelemetry } from './telemetry.ts';
 
@@ -69,13 +71,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
-    const definitions = [
-      decisionQueue({ clock, deliver, telemetry }),
-      eventRelay({ schema: 'moderation', database, append: eventLog.appendEvents }),
-    ];
+    const definitions = [decisionQueue({ clock, deliver, telemetry }), eventRelayOf(service, database)];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
@@ -101,7 +97,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const decisions = new Decisions({ idempotency, telemetry, events, onChange });
     const lists = new Lists(database);
     const maxEntries = config.MAX_SHIELD_ENTRIES;
-    const shield = new Shield({ database, clock, maxEntries, telemetry, events, onChange });
+    const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
     lifecycle.add(new EventSweeper(expirySweeps({ database, events, telemetry }), log));
@@ -114,7 +110,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
-    service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
+    const handlers = { ...moderationHandlers({ standings, decisions, lists, clock }), ...shieldHandlers(shield) };
+    service.serveHttp(config, { ...moderationRoutes, ...shieldRoutes }, handlers);
   },
 };
 

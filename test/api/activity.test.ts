@@ -122,6 +122,22 @@ describe('each route returns its documented response', () => {
       success(200, 'Command acknowledged', { command_id: id, status: 'success', acked_at: number }),
     );
   });
+
+  it('POST, GET and DELETE /guilds/:guildId/commands: a command is sent, read and cancelled', async () => {
+    const path = `/guilds/${GUILD}/commands`;
+    await beat('commanded');
+    const body = { type: 'broadcast', payload: { text: 'Restart soon' }, server_id: 'commanded' };
+    const sent = await network.call(path, { method: 'POST', key, body });
+    const { command_id: id } = sent.json.data;
+    const data = { command_id: expect.any(String), servers: 1, expires_at: number };
+    expect([sent.status, sent.json]).toEqual([201, success(201, 'Command sent', data)]);
+    const read = await network.call(`${path}/${id}`, { key });
+    expect([read.status, read.json.data.servers]).toMatchObject([200, [{ server_id: 'commanded', state: 'queued' }]]);
+    const cancelled = await network.call(`${path}/${id}`, { method: 'DELETE', key });
+    expect(cancelled.json).toEqual(success(200, 'Command cancelled', { cancelled: 1 }));
+    const { commands } = (await network.call(`${path}?state=cancelled`, { key })).json.data;
+    expect(commands).toMatchObject([{ command_id: id, outcome: { servers: 1, delivered: 0, cancelled: 1 } }]);
+  });
 });
 
 describe('each route rejects', () => {
@@ -142,19 +158,24 @@ describe('each route rejects', () => {
       .replace(':commandId', randomUUID());
     const body = { guild_id: GUILD, ...bodies[route.path] };
     const headers: Record<string, string> = route.guild === 'header' ? { 'x-guild-id': GUILD } : {};
-    const options: Call = route.method === 'GET' ? { headers } : { method: 'POST', body };
+    const options: Call = route.method === 'GET' ? { headers } : { method: route.method, body };
     return { route, path, options };
   });
 
   const ofOther = (path: string, options: Call): [string, Call] =>
     JSON.parse(JSON.stringify([path, options]).replaceAll(GUILD, OTHER_GUILD)) as [string, Call];
 
+  // A guild has at most ten keys, fewer than there are routes.
+  let narrow: string;
+  beforeAll(async () => {
+    narrow = (await network.createKey({ guildId: OTHER_GUILD, scopes: ['lookup:read'] })).secret;
+  });
+
   it.each(calls)(
     '$route.method $route.path without its scope, with the scope named',
     async ({ route, path, options }) => {
-      const { secret } = await network.createKey({ guildId: OTHER_GUILD, scopes: ['lookup:read'] });
       const [place, own] = ofOther(path, options);
-      const { status, json } = await network.call(place, { ...own, key: secret });
+      const { status, json } = await network.call(place, { ...own, key: narrow });
       expect([status, json.details]).toEqual([403, { code: 'MISSING_SCOPE', required_scope: route.scope }]);
     },
   );

@@ -49,7 +49,7 @@ async function exercise(): Promise<void> {
     network.call(path, { method: 'POST', key: key.secret, headers, body: { guild_id: GUILD, ...body } });
   for (const { method, path } of ROUTES) {
     const filledIn = path.replace(':guildId', GUILD).replaceAll(/:\w+/g, '910000000000000001');
-    const body = method === 'POST' || method === 'PATCH' ? { guild_id: GUILD } : undefined;
+    const body = ['POST', 'PUT', 'PATCH'].includes(method) ? { guild_id: GUILD } : undefined;
     await network.call(filledIn, { method, key: key.secret, headers: { 'x-guild-id': GUILD }, body });
   }
   await post('/bindings/validate', { game_group_id: 7, min_rank: 1, max_rank: 2 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
+import { shieldRoutes } from '#proto/rest/shield.ts';
 import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
@@ -19,8 +20,10 @@ const post = (path: string, body: unknown, options: Call = {}) =>
 let lastPlayer = 7_000;
 const newPlayer = () => ++lastPlayer;
 
+const ROUTES = { ...moderationRoutes, ...shieldRoutes };
+const FLAG = `/guilds/${GUILD}/shield/7`;
 /** A valid request to each route. */
-const CALLS: Record<keyof typeof moderationRoutes, [string, Call]> = {
+const CALLS: Record<keyof typeof ROUTES, [string, Call]> = {
   getBanStatus: [at('/ban-status/7'), {}],
   getMuteStatus: [at('/mute-status/7'), {}],
   getGameStatuses: [at('/game/status'), { method: 'POST', body: { game_ids: [7] } }],
@@ -33,8 +36,10 @@ const CALLS: Record<keyof typeof moderationRoutes, [string, Call]> = {
   listActiveBans: [at('/game/bans/active'), {}],
   listActiveMutes: [at('/game/mutes/active'), {}],
   listModerationLogs: [at('/logs'), {}],
+  flagPlayer: [FLAG, { method: 'PUT', body: { reason: 'R', category: 'scammer' } }],
+  unflagPlayer: [FLAG, { method: 'DELETE' }],
 };
-const routes = Object.entries(moderationRoutes).map(([name, row]) => {
+const routes = Object.entries(ROUTES).map(([name, row]) => {
   return [name, row, ...CALLS[name as keyof typeof CALLS]] as const;
 });
 const LIMITS = { moderation_check: '300', moderation_read: '100', moderation_write: '50' } as Record<string, string>;
@@ -123,6 +128,9 @@ describe('bans and mutes', () => {
     expectError(await get(at('/ban-status/abc')), 400, 'INVALID_REQUEST');
     expectError(await get('/shield/check/7'), 400, 'INVALID_REQUEST');
     expectError(await post(at('/ban-status/7'), {}), 405, 'METHOD_NOT_ALLOWED');
+    const notAllowed = await get(FLAG);
+    expectError(notAllowed, 405, 'METHOD_NOT_ALLOWED');
+    expect(notAllowed.headers.get('allow')).toBe('PUT, DELETE');
   });
 
   it('reach every live game server as commands, except the server that they came from', async () => {

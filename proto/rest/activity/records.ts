@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { gameIdOut, timestamp, uuidOut } from '../schemas.ts';
 import { command } from './servers.ts';
-import { COMMAND_TYPES } from './shapes.ts';
+import { ACK_STATUSES, COMMAND_TYPES } from './shapes.ts';
+
+export const COMMAND_STATES = ['open', 'finished', 'cancelled'] as const;
+
+/** The states of a command on one server: before an acknowledgement, without one, and the status of one. */
+export const COMMAND_SERVER_STATES = ['queued', 'leased', 'expired', 'cancelled', ...ACK_STATUSES] as const;
 
 const placeIdOut = gameIdOut.meta({ description: 'Place ID of the game', example: 40001 });
 const serverIdOut = z.string().meta({ description: 'ID of the game server', example: 'c2f1' });
@@ -73,9 +78,7 @@ export const commandRecord = z
     place_id: placeIdOut
       .nullable()
       .meta({ description: 'The place whose servers it is for; null for one server or every place', example: null }),
-    state: z
-      .enum(['open', 'finished', 'cancelled'])
-      .meta({ description: 'Whether servers may still execute it', example: 'finished' }),
+    state: z.enum(COMMAND_STATES).meta({ description: 'Whether servers may still execute it', example: 'finished' }),
     created_at: timestamp,
     expires_at: timestamp.meta({ description: 'Time after which it is not delivered' }),
     cancelled_at: timestamp.nullable().meta({ description: 'Time at which it was cancelled', example: null }),
@@ -92,3 +95,19 @@ export const commandRecord = z
       .meta({ id: 'CommandOutcome', description: 'Number of servers by outcome' }),
   })
   .meta({ id: 'CommandRecord', description: 'A command to game servers and its outcome' });
+
+/** The state of a command on one game server. */
+export const commandServer = z
+  .object({
+    server_id: serverIdOut,
+    state: z.enum(COMMAND_SERVER_STATES).meta({
+      description:
+        '`queued` or `leased` while it waits for an acknowledgement, then the acknowledged status, `expired` or `cancelled`',
+      example: 'success',
+    }),
+    attempt: z.int().min(0).meta({ description: 'Number of deliveries', example: 1 }),
+    acked_at: timestamp.nullable().meta({ description: 'Time of the acknowledgement' }),
+    result: z.unknown().meta({ description: 'Result that the server reported, or null', example: { kicked: true } }),
+    error: z.string().nullable().meta({ description: 'Error that the server reported', example: null }),
+  })
+  .meta({ id: 'CommandServer', description: 'The state of a command on one game server' });

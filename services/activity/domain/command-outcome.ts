@@ -1,4 +1,8 @@
-import type { CommandRecord } from '../store/command-records.ts';
+import type { COMMAND_SERVER_STATES, COMMAND_STATES } from '#proto/rest/activity/records.ts';
+import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
+
+export type CommandState = (typeof COMMAND_STATES)[number];
+export type CommandServerState = (typeof COMMAND_SERVER_STATES)[number];
 
 /** The number of game servers by what became of a command on them. */
 export interface CommandOutcome {
@@ -19,14 +23,15 @@ export function outcomeOf(command: CommandRecord, now: number): CommandOutcome {
   // The difference must not be negative: a server whose heartbeat was in flight when the command was sent can receive
   // the command without being counted in `servers`.
   const missing = Math.max(0, servers - counts.delivered);
-  const isOver = command.expiresAt.getTime() <= now;
+  const isExpired = command.expiresAt.getTime() <= now && command.cancelledAt === null;
+  const acknowledged = counts.succeeded + counts.failed + counts.rejected;
   return {
     servers,
     delivered: counts.delivered,
     succeeded: counts.succeeded,
     failed: counts.failed,
     rejected: counts.rejected,
-    expired: counts.unacknowledged + (isOver && command.cancelledAt === null ? missing : 0),
+    expired: isExpired ? counts.delivered - acknowledged + missing : counts.unacknowledged,
     cancelled: command.cancelledAt === null ? 0 : missing,
   };
 }
@@ -50,11 +55,17 @@ const sharedCounts = ({ delivered, succeeded, failed, rejected, unacknowledged }
 });
 
 /** Returns whether game servers may still execute a command with this outcome. */
-export function commandState(
-  { cancelledAt }: CommandRecord,
-  outcome: CommandOutcome,
-): 'open' | 'finished' | 'cancelled' {
+export function commandState({ cancelledAt }: CommandRecord, outcome: CommandOutcome): CommandState {
   if (cancelledAt) return 'cancelled';
   const { servers, succeeded, failed, rejected, expired } = outcome;
   return succeeded + failed + rejected + expired >= servers ? 'finished' : 'open';
+}
+
+/** Returns the state of a command on one of its game servers at the time `now`, in Unix milliseconds. */
+export function serverState(server: ServerRecord, { cancelledAt }: CommandRecord, now: number): CommandServerState {
+  const { status, attempt, expiresAt, leasedUntil } = server;
+  if (status) return status;
+  if (cancelledAt && attempt === 0) return 'cancelled';
+  if (expiresAt.getTime() <= now) return 'expired';
+  return leasedUntil && leasedUntil.getTime() > now ? 'leased' : 'queued';
 }

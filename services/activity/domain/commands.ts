@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
@@ -10,15 +9,10 @@ import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
 import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
-import { serverKey } from '../store/servers.ts';
+import { isStoredServer, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 import type { CommandReports } from './command-reports.ts';
-
-/**
- * The game servers that a command is sent to: one named server, every live server of a place, or every live server of
- * the guild.
- */
-export type Recipients = { serverId: string } | { placeId: number } | { all: true };
+import { type CommandRequest, requestHash } from './command-request.ts';
 
 export interface CommandsOptions {
   database: Database;
@@ -27,17 +21,6 @@ export interface CommandsOptions {
   notifier: Notifier;
   telemetry: ActivityTelemetry;
   reports: CommandReports;
-}
-
-/** A command to game servers, as an operator sends it. */
-export interface CommandRequest {
-  guildId: string;
-  recipients: Recipients;
-  command: store.NewCommand;
-  /** The lifetime of the command. Undefined means 4 times the heartbeat interval, but at least 120 s. */
-  ttlSeconds: number | undefined;
-  /** The idempotency key: a repeated request with the same key sends no command and returns the first response. */
-  idempotencyKey: string | undefined;
 }
 
 /** A decision of the moderation service (such as a ban or mute) that game servers receive as a command. */
@@ -50,6 +33,13 @@ export interface Decision {
   decidedAt: Date;
   /** When the ban or mute ends; the command expires at this time at the latest. */
   expiresAt: Date | undefined;
+}
+
+/** The response to a request that sends a command. */
+export interface SentView {
+  command_id: string;
+  servers: number;
+  expires_at: number;
 }
 
 export interface AcknowledgedView {
@@ -80,10 +70,30 @@ export class Commands {
         throw new ApiError('CONFLICT', { message: 'This idempotency key was used for another command' });
       }
       if (earlier) return { sent: earlier, isNew: false };
-      return { sent: await this.#insert(transaction, request, hash), isNew: true };
+      return { sent: await this.#insert(transaction, { ...request, hash }), isNew: true };
     });
     if (isNew) this.#afterSend(guildId, command, sent.servers, actor);
     return sent;
+  }
+
+  /**
+   * Sends a command like `enqueue`, for a client of the REST API. Throws NOT_FOUND if the command is for a named server
+   * that is not stored, CONFLICT if too many commands are open already. `actor` is the prefix of the API key.
+   */
+  async send(write: IdempotentWrite, request: CommandRequest, actor: string): Promise<WriteOutcome<SentView>> {
+    const { guildId, recipients, command } = request;
+    let servers: number | undefined;
+    const outcome = await this.#options.idempotency.inTransaction(write, async (transaction) => {
+      if ('serverId' in recipients && !(await isStoredServer(transaction, guildId, recipients.serverId))) {
+        throw new ApiError('NOT_FOUND', { message: 'No such server in this guild' });
+      }
+      await lockGuilds(transaction, [guildId]);
+      const sent = await this.#insert(transaction, request);
+      servers = sent.servers;
+      return ok({ command_id: sent.commandId, servers: sent.servers, expires_at: unixSeconds(sent.expiresAt) });
+    });
+    if (servers !== undefined) this.#afterSend(guildId, command, servers, actor);
+    return outcome;
   }
 
   /**
@@ -189,25 +199,45 @@ export class Commands {
    * the guild has no such command. `actor` is the operator.
    */
   async cancel(guildId: string, commandId: string, actor: string): Promise<number> {
-    const { database, telemetry, reports } = this.#options;
-    const cancelled = await database.transaction(async (transaction) => {
-      const now = this.#now();
-      const servers = (await records.cancelCommand(transaction, guildId, commandId, now)) ?? commandNotFound();
-      const source = currentEventSource();
-      if (servers > 0) await reports.record(transaction, [{ guildId, commandId, source }], now);
-      return servers;
-    });
+    const { database, telemetry } = this.#options;
+    const cancelled = await database.transaction((transaction) => this.#cancel(transaction, guildId, commandId));
     if (cancelled > 0) telemetry.commandCancelled(guildId, commandId, cancelled, actor);
     return cancelled;
   }
 
-  async #insert(transaction: Transaction, request: CommandRequest, hash: Buffer): Promise<newCommands.SentCommand> {
-    const { guildId, recipients, command, ttlSeconds, idempotencyKey: key } = request;
+  /** Cancels a command like `cancel`, for a client of the REST API. `actor` is the prefix of the API key. */
+  async cancelRequested(
+    write: IdempotentWrite,
+    commandId: string,
+    actor: string,
+  ): Promise<WriteOutcome<{ cancelled: number }>> {
+    const { idempotency, telemetry } = this.#options;
+    let cancelled = 0;
+    const outcome = await idempotency.inTransaction(write, async (transaction) => {
+      cancelled = await this.#cancel(transaction, write.guildId, commandId);
+      return ok({ cancelled });
+    });
+    if (cancelled > 0) telemetry.commandCancelled(write.guildId, commandId, cancelled, actor);
+    return outcome;
+  }
+
+  async #cancel(transaction: Transaction, guildId: string, commandId: string): Promise<number> {
+    const now = this.#now();
+    const servers = (await records.cancelCommand(transaction, guildId, commandId, now)) ?? commandNotFound();
+    const source = currentEventSource();
+    if (servers > 0) await this.#options.reports.record(transaction, [{ guildId, commandId, source }], now);
+    return servers;
+  }
+
+  async #insert(
+    transaction: Transaction,
+    { guildId, recipients, command, ttlSeconds, idempotencyKey: key, hash }: CommandRequest & { hash?: Buffer },
+  ): Promise<newCommands.SentCommand> {
     const now = this.#now();
     const outgoing = {
       guildId,
       command,
-      key: key === undefined ? {} : { request: { key, hash } },
+      key: key === undefined || !hash ? {} : { request: { key, hash } },
       lifetime: { ttlSeconds, notAfter: undefined },
       now,
     };
@@ -254,15 +284,6 @@ export class Commands {
     this.#options.telemetry.commandSent(guildId, command, servers, actor);
     if (servers > 0) this.#options.notifier.notify(guildId);
   }
-}
-
-/**
- * Returns a SHA-256 digest of the fields that must be equal when a request is repeated with the same idempotency key.
- */
-function requestHash({ recipients, command, ttlSeconds }: CommandRequest): Buffer {
-  const { type, target, payload } = command;
-  const fields = [recipients, type, target?.gameId, target?.gameUsername, payload, ttlSeconds];
-  return createHash('sha256').update(JSON.stringify(fields)).digest();
 }
 
 function queueFull(message: string): never {

@@ -1,9 +1,8 @@
 import { z } from 'zod';
+import { MAX_PAYLOAD_BYTES } from '#proto/rest/activity/command-payloads.ts';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { gameId, guildId, text } from '#proto/rest/schemas.ts';
 import type { NewCommand } from '../store/commands.ts';
-
-const MAX_PAYLOAD_BYTES = 8 * 1024;
 
 const payload = z
   .string()

@@ -5,6 +5,7 @@ import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { MAX_TTL_SECONDS } from '#proto/rest/activity/commands.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Commands } from '../domain/commands.ts';
@@ -12,7 +13,6 @@ import { countServers, listServers } from '../store/servers.ts';
 import { commandFields, commandOf, commandSchemas, MAX_TIMESTAMP } from './command-message.ts';
 import { commandMessage, commandServerMessage, gameServerMessage } from './views.ts';
 
-const MAX_TTL_SECONDS = 7 * 24 * 3600;
 const MAX_PAGE_SIZE = 1_000;
 const DEFAULT_PAGE_SIZE = 100;
 /**

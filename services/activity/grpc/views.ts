@@ -5,7 +5,7 @@ import type {
   GameServer,
   StaffRole as StaffRoleMessage,
 } from '#proto/gen/guild/activity/v1/admin.ts';
-import { commandState, outcomeOf } from '../domain/command-outcome.ts';
+import { commandState, outcomeOf, serverState } from '../domain/command-outcome.ts';
 import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LiveServer } from '../store/servers.ts';
 import type { StaffRole } from '../store/staff-roles.ts';
@@ -41,7 +41,7 @@ export function commandMessage(command: CommandRecord, now: number): Command {
 export function commandServerMessage(server: ServerRecord, command: CommandRecord, now: number): CommandServer {
   return {
     serverId: server.serverId,
-    state: serverState(server, command.cancelledAt !== null && server.attempt === 0, now),
+    state: serverState(server, command, now),
     attempt: server.attempt,
     ackedAt: server.ackedAt ? unixSeconds(server.ackedAt) : undefined,
     result: server.result === null ? undefined : JSON.stringify(server.result),
@@ -64,17 +64,6 @@ export function gameServerMessage(server: LiveServer): GameServer {
     heartbeatAt: unixSeconds(heartbeatAt),
     liveUntil: unixSeconds(server.liveUntil),
   };
-}
-
-function serverState(
-  { status, expiresAt, leasedUntil }: Pick<ServerRecord, 'status' | 'expiresAt' | 'leasedUntil'>,
-  isCancelled: boolean,
-  now: number,
-): string {
-  if (status) return status;
-  if (isCancelled) return 'cancelled';
-  if (expiresAt.getTime() <= now) return 'expired';
-  return leasedUntil && leasedUntil.getTime() > now ? 'leased' : 'queued';
 }
 
 /** Returns the gRPC message for a staff role, which is a chat role whose members are staff in the game. */

@@ -1,7 +1,6 @@
-import { ApiError } from '#kit/errors.ts';
+import type { Clock } from '#kit/clock.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
-import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
@@ -12,6 +11,8 @@ import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
 import type { StaffRecords } from '../domain/staff-records.ts';
+import { commandHandlers } from './commands.ts';
+import { requireServerId } from './server-id.ts';
 import { serverReadHandlers } from './server-reads.ts';
 import { staffReadHandlers } from './staff-reads.ts';
 import { commandView, permissionsView } from './views.ts';
@@ -26,6 +27,7 @@ export interface HandlerOptions {
   intervals: Intervals;
   liveServers: LiveServers;
   staffRecords: StaffRecords;
+  clock: Clock;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
@@ -35,6 +37,7 @@ export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof a
     ...serverHandlers(options),
     ...staffReadHandlers(options.staffRecords),
     ...serverReadHandlers(options.liveServers),
+    ...commandHandlers(options),
   };
 }
 
@@ -123,14 +126,6 @@ function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptio
     acknowledgeCommand: ({ guildId, write, params, body }) =>
       commands.acknowledge(write, ackOf(guildId, params.serverId, params.commandId, body)),
   };
-}
-
-/**
- * Returns the server ID. Throws NOT_APPLICABLE if it is empty, which is the case for requests from the game's editor.
- */
-function requireServerId(serverId: string): string {
-  if (serverId === '') throw new ApiError('NOT_APPLICABLE', { message: NO_SERVER_ID });
-  return serverId;
 }
 
 interface AckFields {

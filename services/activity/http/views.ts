@@ -1,7 +1,7 @@
 import { unixSeconds } from '#kit/clock.ts';
-import { commandState, outcomeOf } from '../domain/command-outcome.ts';
+import { commandState, outcomeOf, serverState } from '../domain/command-outcome.ts';
 import { PERMISSION_CACHE_SECONDS, type StaffPermissions } from '../domain/permissions.ts';
-import type { CommandRecord } from '../store/command-records.ts';
+import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import type { LiveServer, ServerWithPlayers } from '../store/servers.ts';
 import type { Session } from '../store/sessions.ts';
@@ -106,5 +106,17 @@ export function commandRecordView(command: CommandRecord, now: Date) {
     expires_at: unixSeconds(command.expiresAt),
     cancelled_at: command.cancelledAt && unixSeconds(command.cancelledAt),
     outcome,
+  };
+}
+
+/** Returns the state of a command on one of its servers at the time `now`. */
+export function commandServerView(server: ServerRecord, command: CommandRecord, now: Date) {
+  return {
+    server_id: server.serverId,
+    state: serverState(server, command, now.getTime()),
+    attempt: server.attempt,
+    acked_at: server.ackedAt && unixSeconds(server.ackedAt),
+    result: server.result ?? null,
+    error: server.error,
   };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
+import type { COMMAND_STATES } from '#proto/rest/activity/records.ts';
 import type { AckStatus, CommandType } from './commands.ts';
 
 /** A command to game servers and its outcome. */
@@ -68,21 +69,34 @@ export interface CommandFilter {
   before: { createdAt: Date; sequence: number } | undefined;
   /** Selects only commands that were sent at this time or later. */
   since: Date | undefined;
+  /** Selects only commands in this state. An expired command is `finished` as soon as that is recorded. */
+  state?: (typeof COMMAND_STATES)[number] | undefined;
   limit: number;
 }
+
+/** SQL for the state of a command, as the index commands_state has it. */
+const STATE = `CASE WHEN cancelled_at IS NOT NULL THEN 'cancelled' WHEN reported_at IS NOT NULL THEN 'finished'
+  ELSE 'open' END`;
+
+/** SQL that selects the commands in each state at the time $2. Expired commands are no longer open. */
+const IN_STATE = {
+  open: `AND (${STATE}) = 'open' AND expires_at > $2`,
+  finished: `AND (${STATE}) = 'finished'`,
+  cancelled: `AND (${STATE}) = 'cancelled'`,
+};
 
 /** Returns a page of a guild's commands, the newest first. */
 export function listCommands(
   on: Queryable,
   guildId: string,
-  { before, since, limit }: CommandFilter,
+  { before, since, state, limit }: CommandFilter,
   now: Date,
 ): Promise<CommandRecord[]> {
   return on.query(
     `SELECT ${RECORD} FROM (
        SELECT * FROM activity.commands
        WHERE guild_id = $1 AND (created_at, place) < (coalesce($3::timestamptz, 'infinity'), coalesce($4::bigint, 0))
-         AND created_at >= coalesce($5::timestamptz, '-infinity')
+         AND created_at >= coalesce($5::timestamptz, '-infinity') ${state === undefined ? '' : IN_STATE[state]}
        ORDER BY created_at DESC, place DESC LIMIT $6
      ) AS commands ${OUTCOME_JOIN} ORDER BY created_at DESC, place DESC`,
     [guildId, now, before?.createdAt, before?.sequence, since, limit],

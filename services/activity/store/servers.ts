@@ -148,6 +148,15 @@ export function listServers(
   );
 }
 
+/** True if a guild has a game server with this ID, live or not, that is still stored. */
+export async function isStoredServer(on: Queryable, guildId: string, serverId: string): Promise<boolean> {
+  const found = await on.query('SELECT FROM activity.servers WHERE guild_id = $1 AND server_id = $2', [
+    guildId,
+    serverId,
+  ]);
+  return found.length > 0;
+}
+
 /** Returns the number of live servers of a guild, or of one place of the guild. */
 export async function countServers(
   on: Queryable,

@@ -116,6 +116,9 @@ const heartbeats = requests.map(({ guildId, serverId }) => ({
   receivedAt: now,
 }));
 const admissions = heartbeats.map((heartbeat) => ({ heartbeat, isNew: true }));
+const before = { createdAt: now, sequence: 9 };
+const listBefore = (filter: Partial<records.CommandFilter>) => (on: Queryable) =>
+  records.listCommands(on, GUILD, { before, since: undefined, limit: 100, ...filter }, now);
 const liveChange = { guildId: GUILD, added: 1, earliest: now };
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
@@ -178,11 +181,11 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['releaseCommands', (on) => leases.releaseCommands(on, [leased]), ['commands_id', 'deliveries_id']],
   ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'deliveries_id']],
   ['findAck', (on) => commands.findAck(on, ack), ['commands_id', 'deliveries_id']],
-  [
-    'listCommands',
-    (on) => records.listCommands(on, GUILD, { before: { createdAt: now, sequence: 9 }, since: now, limit: 100 }, now),
-    ['commands_created', 'deliveries_id'],
-  ],
+  ['listCommands', listBefore({ since: now }), ['commands_created', 'deliveries_id']],
+  ['listCommands, open', listBefore({ state: 'open' }), ['commands_state', 'deliveries_id']],
+  ['listCommands, finished', listBefore({ state: 'finished' }), ['commands_state', 'deliveries_id']],
+  ['listCommands, cancelled', listBefore({ state: 'cancelled' }), ['commands_state', 'deliveries_id']],
+  ['isStoredServer', (on) => servers.isStoredServer(on, GUILD, 's1'), ['servers_guild']],
   ['findCommand', (on) => records.findCommand(on, GUILD, randomUUID(), now), ['commands_id', 'deliveries_id']],
   [
     'listCommandServers',

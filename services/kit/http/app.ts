@@ -86,7 +86,7 @@ export function createHttpApp<Table extends Record<string, Route>>(
     next();
   });
   for (const [name, route] of Object.entries(table)) {
-    const method = route.method.toLowerCase() as 'get' | 'post' | 'patch' | 'delete';
+    const method = route.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
     app[method](API_PREFIX + route.path, routeHandler(route, handlers[name] as unknown as Handler, options));
   }
   app.use(() => {

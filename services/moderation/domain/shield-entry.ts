@@ -1,4 +1,4 @@
-/** An entry of the flagged list (the shield): a player that operators flag. */
+/** An entry of the flagged list (the shield): a player whom operators or the guild itself have flagged. */
 export interface ShieldEntry {
   /** The ID of the guild in which the player is flagged, or ALL_GUILDS. */
   guildId: string;
@@ -6,12 +6,12 @@ export interface ShieldEntry {
   gameUsername: string | null;
   reason: string;
   category: string;
-  /** The source of the information, such as `operator` or the name of another list. */
+  /** The source of the information, such as `operator`, `api` or the name of another list. */
   source: string;
-  /** The operator who added the entry. */
+  /** The operator, or the prefix of the API key, that added the entry. */
   actor: string;
   flaggedAt: Date;
-  /** The time at which the entry expires; null means that the entry stays in force until an operator removes it. */
+  /** The time at which the entry expires; null means that the entry stays in force until it is removed. */
   expiresAt: Date | null;
 }
 

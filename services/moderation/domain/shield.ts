@@ -1,13 +1,19 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, quotaExceeded } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/pool.ts';
+import { ApiError, invalidRequest, quotaExceeded } from '#kit/errors.ts';
+import { ok } from '#kit/http/envelope.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/shield.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
 import { ALL_GUILDS, type ShieldEntry } from './shield-entry.ts';
 
+/** An entry of the flagged list before it is stored. */
+export type NewEntry = Omit<ShieldEntry, 'flaggedAt'>;
+
 export interface ShieldOptions {
   database: Database;
+  idempotency: Idempotency;
   clock: Clock;
   /** The maximum number of entries in a guild's own flagged list. The flagged list for all guilds has no maximum. */
   maxEntries: number;
@@ -19,7 +25,7 @@ export interface ShieldOptions {
 
 /**
  * Adds, removes and lists entries of the flagged list: players whom operators have flagged, in one guild or in all
- * guilds. Changes of a guild's own list are reported as events; changes of the list for all guilds are not.
+ * guilds, or whom a guild has flagged through the REST API. Changes of a guild's own list are reported as events; changes of the list for all guilds are not.
  */
 export class Shield {
   readonly #options: ShieldOptions;
@@ -32,32 +38,62 @@ export class Shield {
    * Adds an entry to the flagged list, or replaces the player's entry. Throws QUOTA_EXCEEDED if the entry is new and
    * the list is full.
    */
-  async add(entry: Omit<ShieldEntry, 'flaggedAt'>): Promise<ShieldEntry> {
-    const { database, clock, maxEntries, telemetry, events, onChange } = this.#options;
-    const added = { ...entry, flaggedAt: new Date(clock.now()) };
-    const max = entry.guildId === ALL_GUILDS ? undefined : maxEntries;
-    const isAdded = await database.transaction(async (transaction) => {
-      if (max !== undefined) await store.lockList(transaction, entry.guildId);
-      const isPut = await store.putEntry(transaction, added, max);
-      if (isPut && entry.guildId !== ALL_GUILDS) await events.record(transaction, [events.shieldAdded(added)]);
-      return isPut;
-    });
-    if (!isAdded) {
-      const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
-      throw quotaExceeded('shield_entries', maxEntries, message);
-    }
-    onChange(entry.guildId);
-    telemetry.shieldChanged('add', added, entry.actor);
+  async add(entry: NewEntry): Promise<ShieldEntry> {
+    const added = { ...entry, flaggedAt: this.#now() };
+    await this.#options.database.transaction((transaction) => this.#put(transaction, added));
+    this.#afterChange('add', added, entry.actor);
     return added;
+  }
+
+  /**
+   * Adds or replaces an entry of a guild's own list like `add`, for a client of the REST API. Throws INVALID_REQUEST if
+   * the entry has expired already.
+   */
+  async flag<View>(
+    write: IdempotentWrite,
+    entry: NewEntry,
+    view: (added: ShieldEntry) => View,
+  ): Promise<WriteOutcome<View>> {
+    let added: ShieldEntry | undefined;
+    const outcome = await this.#options.idempotency.inTransaction(write, async (transaction) => {
+      const flaggedAt = this.#now();
+      if (entry.expiresAt && entry.expiresAt <= flaggedAt) {
+        throw invalidRequest([{ path: 'body.expires_at', message: 'must be in the future' }]);
+      }
+      const flagged = { ...entry, flaggedAt };
+      await this.#put(transaction, flagged);
+      added = flagged;
+      return ok(view(flagged));
+    });
+    if (added) this.#afterChange('add', added, entry.actor);
+    return outcome;
+  }
+
+  /**
+   * Removes an entry of a guild's own list like `remove`, for a client of the REST API; `actor` is the prefix of the API
+   * key.
+   */
+  async unflag<View>(
+    write: IdempotentWrite,
+    gameId: number,
+    actor: string,
+    view: (removed: ShieldEntry) => View,
+  ): Promise<WriteOutcome<View>> {
+    let removed: ShieldEntry | undefined;
+    const outcome = await this.#options.idempotency.inTransaction(write, async (transaction) => {
+      removed = (await this.#delete(transaction, write.guildId, gameId)) ?? notOnList();
+      return ok(view(removed));
+    });
+    if (removed) this.#afterChange('remove', removed, actor);
+    return outcome;
   }
 
   /** Removes a player's entry from the flagged list; `actor` is the operator. Throws NOT_FOUND if there is no entry. */
   async remove(guildId: string, gameId: number, actor: string): Promise<ShieldEntry> {
-    const { telemetry, onChange } = this.#options;
-    const removed = await this.#delete(guildId, gameId);
-    if (!removed) throw new ApiError('NOT_FOUND', { message: 'The player is not on this list' });
-    onChange(guildId);
-    telemetry.shieldChanged('remove', removed, actor);
+    const { database } = this.#options;
+    const removed = await database.transaction((transaction) => this.#delete(transaction, guildId, gameId));
+    if (!removed) return notOnList();
+    this.#afterChange('remove', removed, actor);
     return removed;
   }
 
@@ -66,14 +102,42 @@ export class Shield {
     return store.listEntries(this.#options.database, guildId, limit, afterGameId);
   }
 
-  #delete(guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
-    const { database, events } = this.#options;
-    if (guildId === ALL_GUILDS) return store.deleteEntry(database, guildId, gameId);
-    return database.transaction(async (transaction) => {
-      const removed = await store.deleteEntry(transaction, guildId, gameId);
-      // Readers of events know since its expiry that the entry no longer counts.
-      if (removed && !removed.isExpiryReported) await events.record(transaction, [events.shieldRemoved(removed)]);
-      return removed;
-    });
+  /** Stores an entry and records its event. Throws QUOTA_EXCEEDED if the entry is new and the list is full. */
+  async #put(transaction: Transaction, entry: ShieldEntry): Promise<void> {
+    const { maxEntries, events } = this.#options;
+    if (entry.guildId === ALL_GUILDS) {
+      await store.putEntry(transaction, entry, undefined);
+      return;
+    }
+    await store.lockList(transaction, entry.guildId);
+    if (!(await store.putEntry(transaction, entry, maxEntries))) {
+      const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
+      throw quotaExceeded('shield_entries', maxEntries, message);
+    }
+    await events.record(transaction, [events.shieldAdded(entry)]);
   }
+
+  /** Deletes an entry and records its event. Returns undefined if there is no entry. */
+  async #delete(transaction: Transaction, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
+    const { events } = this.#options;
+    const removed = await store.deleteEntry(transaction, guildId, gameId);
+    // Readers of events know since its expiry that the entry no longer counts.
+    if (removed && guildId !== ALL_GUILDS && !removed.isExpiryReported) {
+      await events.record(transaction, [events.shieldRemoved(removed)]);
+    }
+    return removed;
+  }
+
+  #afterChange(change: 'add' | 'remove', entry: ShieldEntry, actor: string): void {
+    this.#options.onChange(entry.guildId);
+    this.#options.telemetry.shieldChanged(change, entry, actor);
+  }
+
+  #now(): Date {
+    return new Date(this.#options.clock.now());
+  }
+}
+
+function notOnList(): never {
+  throw new ApiError('NOT_FOUND', { message: 'The player is not on this list' });
 }

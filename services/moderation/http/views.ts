@@ -90,3 +90,9 @@ export function shieldView({ gameId, gameUsername, reason, category, source, fla
     flagged_at: unixSeconds(flaggedAt),
   };
 }
+
+/** Converts an entry of the guild's own flagged list to its form in the response to the guild that added it. */
+export const ownShieldView = (entry: ShieldEntry) => ({
+  ...shieldView(entry),
+  expires_at: secondsOrNull(entry.expiresAt),
+});

@@ -13,6 +13,7 @@ export const PASSING: [string, Entry['bytes']][] = [
   ['a length with leading zeros', request(`POST /api/v1/reverse ${V}`, 'Content-Length: 00002\n', '{}')],
   ['GET with a length of zero', get('/lookup/game/8', 'Content-Length: 0\n')],
   ['PATCH', request(`PATCH /api/v1/bindings/update ${V}`, json(BODY), BODY)],
+  ['PUT', request(`PUT /api/v1/guilds/GUILD/shield/7 ${V}`, json(BODY), BODY)],
   ['DELETE', request(`DELETE /api/v1/bindings/remove/7 ${V}`)],
   [
     'DELETE with a chunked body',

@@ -125,6 +125,10 @@ const EXACT: readonly Comparison[] = [
     stored: `SELECT 'key.expiring ' || guild_id || '-' || number FROM auth.keys WHERE guild_id = $1
       AND expires_at < clock_timestamp() + interval '7 days' AND (revoked_at IS NULL OR expiring_reported = expires_at)`,
   },
+  {
+    types: ['webhook.disabled'],
+    stored: `SELECT 'webhook.disabled ' || id FROM events.endpoints WHERE guild_id = $1 AND NOT enabled`,
+  },
 ];
 
 /**
@@ -137,7 +141,7 @@ function rolesTold(events: readonly ReadEvent[], before: ReadonlyMap<string, rea
     for (const role of data.added) roles.get(data.chat_id)?.add(role);
     for (const role of data.removed) roles.get(data.chat_id)?.delete(role);
   }
-  return [...roles].map(([chatId, held]) => `roles ${chatId} ${[...held].toSorted()}`);
+  return [...roles].map(([chatId, held]) => `roles ${chatId} ${[...held].toSorted().join(',')}`);
 }
 
 /**

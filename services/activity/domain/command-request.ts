@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import type { NewCommand } from '../store/commands.ts';
+
+/**
+ * The game servers that a command is sent to: one named server, every live server of a place, or every live server of
+ * the guild.
+ */
+export type Recipients = { serverId: string } | { placeId: number } | { all: true };
+
+/** A command to game servers, as an operator or a client of the REST API sends it. */
+export interface CommandRequest {
+  guildId: string;
+  recipients: Recipients;
+  command: NewCommand;
+  /** The lifetime of the command. Undefined means 4 times the heartbeat interval, but at least 120 s. */
+  ttlSeconds: number | undefined;
+  /**
+   * The operator's idempotency key: a repeated request with the same key sends no command and returns the first
+   * response.
+   */
+  idempotencyKey: string | undefined;
+}
+
+/**
+ * Returns a SHA-256 digest of the fields that must be equal when a request is repeated with the same idempotency key.
+ */
+export function requestHash({ recipients, command, ttlSeconds }: CommandRequest): Buffer {
+  const { type, target, payload } = command;
+  const fields = [recipients, type, target?.gameId, target?.gameUsername, payload, ttlSeconds];
+  return createHash('sha256').update(JSON.stringify(fields)).digest();
+}
