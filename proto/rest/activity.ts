@@ -1,6 +1,14 @@
 import { commandRows } from './activity/commands.ts';
+import { serverReadRows } from './activity/server-reads.ts';
 import { serverRows } from './activity/servers.ts';
 import { staffRows } from './activity/staff.ts';
+import { staffReadRows } from './activity/staff-reads.ts';
 import { defineRoutes } from './route.ts';
 
-export const activityRoutes = defineRoutes('activity', { ...staffRows, ...serverRows, ...commandRows });
+export const activityRoutes = defineRoutes('activity', {
+  ...staffRows,
+  ...serverRows,
+  ...staffReadRows,
+  ...serverReadRows,
+  ...commandRows,
+});

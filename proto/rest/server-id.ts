@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
-const SERVER_ID = /^[A-Za-z0-9._:-]{1,64}$/;
+/** The characters of a game server ID. */
+export const SERVER_ID_CHARACTERS = /[A-Za-z0-9._:-]{1,64}/;
+const SERVER_ID = new RegExp(`^${SERVER_ID_CHARACTERS.source}$`);
 const WRONG_SERVER_ID = 'must be 1 to 64 of A-Z a-z 0-9 . _ : -';
 
 const meta = {

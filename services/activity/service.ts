@@ -22,10 +22,12 @@ import { Commands } from './domain/commands.ts';
 import { Heartbeats } from './domain/heartbeats.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
+import { LiveServers } from './domain/live-servers.ts';
 import { Permissions } from './domain/permissions.ts';
 import { Polls } from './domain/polls.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
+import { StaffRecords } from './domain/staff-records.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
@@ -123,6 +125,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       maxActionsPerDay: config.MAX_STAFF_ACTIONS_PER_DAY,
     });
     const staffRoles = new StaffRoles({ database, clock, telemetry });
+    const staffRecords = new StaffRecords(database);
+    const liveServers = new LiveServers(database, clock);
     const permissions = new Permissions({ staffRoles, lookup, members });
 
     lifecycle.add(
@@ -151,7 +155,18 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals, clock });
+    const reads = { liveServers, staffRecords };
+    const handlers = activityHandlers({
+      staff,
+      permissions,
+      sessions,
+      heartbeats,
+      commands,
+      polls,
+      intervals,
+      clock,
+      ...reads,
+    });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };

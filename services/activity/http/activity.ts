@@ -5,12 +5,16 @@ import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
 import type { Intervals } from '../domain/intervals.ts';
+import type { LiveServers } from '../domain/live-servers.ts';
 import type { Permissions } from '../domain/permissions.ts';
 import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
+import type { StaffRecords } from '../domain/staff-records.ts';
 import { commandHandlers } from './commands.ts';
 import { requireServerId } from './server-id.ts';
+import { serverReadHandlers } from './server-reads.ts';
+import { staffReadHandlers } from './staff-reads.ts';
 import { commandView, permissionsView } from './views.ts';
 
 export interface HandlerOptions {
@@ -21,17 +25,25 @@ export interface HandlerOptions {
   commands: Commands;
   polls: Polls;
   intervals: Intervals;
+  liveServers: LiveServers;
+  staffRecords: StaffRecords;
   clock: Clock;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
 export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof activityRoutes> {
-  return { ...staffHandlers(options), ...serverHandlers(options), ...commandHandlers(options) };
+  return {
+    ...staffHandlers(options),
+    ...serverHandlers(options),
+    ...staffReadHandlers(options.staffRecords),
+    ...serverReadHandlers(options.liveServers),
+    ...commandHandlers(options),
+  };
 }
 
 type Handlers = HttpHandlers<typeof activityRoutes>;
-type ServerRoutes = 'beatServer' | 'pollCommands' | 'acknowledgeCommand';
 type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
+type ServerRoutes = 'beatServer' | 'pollCommands' | 'acknowledgeCommand';
 
 function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
   return {

@@ -3,9 +3,9 @@ import { commandState, outcomeOf, serverState } from '../domain/command-outcome.
 import { PERMISSION_CACHE_SECONDS, type StaffPermissions } from '../domain/permissions.ts';
 import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LeasedCommand } from '../store/commands.ts';
-import type { LiveServer } from '../store/servers.ts';
+import type { LiveServer, ServerWithPlayers } from '../store/servers.ts';
 import type { Session } from '../store/sessions.ts';
-import type { Action } from '../store/staff.ts';
+import type { Action, StoredAction } from '../store/staff.ts';
 
 /** Returns a command as the REST response to its game server shows it. */
 export function commandView(command: LeasedCommand) {
@@ -53,6 +53,12 @@ export function serverView(server: LiveServer) {
   };
 }
 
+/** Returns a game server as its last heartbeat described it, with the players on it. */
+export function serverWithPlayersView(server: ServerWithPlayers) {
+  const players = server.players?.map(({ game_id, username }) => ({ game_id, username: username ?? null }));
+  return { ...serverView(server), players: players ?? null };
+}
+
 /** Returns a staff session with all fields. */
 export function sessionView(session: Session) {
   return {
@@ -69,7 +75,7 @@ export function sessionView(session: Session) {
 }
 
 /** Returns a staff action that was logged at the time `loggedAt`. */
-export function actionView(action: Action, loggedAt: Date) {
+export function actionView(action: Action | StoredAction, loggedAt: Date) {
   return {
     id: action.actionId,
     actor_game_id: action.actorGameId,

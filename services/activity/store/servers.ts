@@ -171,3 +171,48 @@ export async function countServers(
   );
   return row?.servers ?? 0;
 }
+
+/** A live game server with the players of its last heartbeat. */
+export type ServerWithPlayers = LiveServer & {
+  /** null if the server did not report its players. */
+  players: readonly { game_id: number; username?: string | undefined }[] | null;
+};
+
+/** Returns a live server of a guild; undefined if it is unknown or not live. */
+export async function findServer(
+  on: Queryable,
+  guildId: string,
+  serverId: string,
+  now: Date,
+): Promise<ServerWithPlayers | undefined> {
+  const [server] = await on.query<ServerWithPlayers>(
+    `SELECT ${SERVER}, players FROM activity.servers
+     WHERE guild_id = $1 AND server_id = $2 AND is_counted AND live_until > $3`,
+    [guildId, serverId, now],
+  );
+  return server;
+}
+
+/**
+ * Returns the live server of a guild whose last heartbeat named a player; the newest heartbeat if several did. Reads the
+ * players of each live server of the guild: an index on them would have to change with every heartbeat. Text is searched
+ * first, because that is much faster than parsing the players of all servers.
+ */
+export async function findServerOfPlayer(
+  on: Queryable,
+  guildId: string,
+  gameId: number,
+  now: Date,
+): Promise<LiveServer | undefined> {
+  const [server] = await on.query<LiveServer>(
+    `SELECT ${SERVER} FROM activity.servers
+     WHERE guild_id = $1 AND is_counted AND live_until > $3
+       AND CASE WHEN strpos(players::text, '"game_id":' || $2::bigint || ',') > 0
+           OR strpos(players::text, '"game_id":' || $2::bigint || '}') > 0
+         THEN EXISTS (SELECT FROM json_array_elements(players) AS player WHERE player->>'game_id' = $2::bigint::text)
+         ELSE false END
+     ORDER BY heartbeat_at DESC, server_id LIMIT 1`,
+    [guildId, gameId, now],
+  );
+  return server;
+}

@@ -1,4 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
+import { ListConditions, microsOf, type TimePosition } from './time-lists.ts';
 
 /** A session without a beat for longer than this ended at the time of its last beat: three intervals. */
 export const SILENCE_SECONDS = 180;
@@ -163,4 +164,31 @@ export async function endSilent(
     [silentSince, now, limit],
   );
   return { ended: checked.filter(({ endedAt }) => endedAt !== null), checked: checked.length };
+}
+
+export interface SessionFilters {
+  gameId?: number | undefined;
+  /** Selects sessions that started from the time `from`, inclusive, up to the time `before`, exclusive. */
+  from?: Date | undefined;
+  before?: Date | undefined;
+  /** Selects the open or the ended sessions. */
+  open?: boolean | undefined;
+}
+
+/** Returns up to `limit` sessions that started before a position, the newest first. */
+export function listSessions(
+  on: Queryable,
+  guildId: string,
+  { gameId, open, from, before }: SessionFilters,
+  { after, limit }: { after: TimePosition | undefined; limit: number },
+): Promise<(Session & { micros: string })[]> {
+  const list = new ListConditions(guildId);
+  if (gameId !== undefined) list.add((value) => `game_id = ${value}`, gameId);
+  if (open !== undefined) list.add(`ended_at IS ${open ? '' : 'NOT '}NULL`);
+  list.addTimes('started_at', 'session_id', { from, before, after });
+  return on.query(
+    `SELECT ${SESSION}, ${microsOf('started_at')} AS micros FROM activity.sessions
+     WHERE guild_id = $1${list.sql} ORDER BY started_at DESC, session_id DESC LIMIT ${list.parameter(limit)}`,
+    list.values,
+  );
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
+import { ListConditions, microsOf, type TimePosition } from './time-lists.ts';
 
 export interface Game {
   universeId: number;
@@ -81,4 +82,47 @@ export async function insertAction(on: Queryable, guildId: string, action: Actio
     ],
   );
   return logged.length > 0;
+}
+
+/** A stored staff action. Erasing the target clears `targetGameId` and `details`. */
+export interface StoredAction {
+  actionId: string;
+  actorGameId: number;
+  type: string;
+  targetGameId: number | null;
+  placeId: number | null;
+  serverId: string | null;
+  details: Record<string, unknown> | null;
+  occurredAt: Date;
+  loggedAt: Date;
+}
+
+export interface ActionFilters {
+  actorGameId?: number | undefined;
+  targetGameId?: number | undefined;
+  type?: string | undefined;
+  /** Selects actions that occurred from the time `from`, inclusive, up to the time `before`, exclusive. */
+  from?: Date | undefined;
+  before?: Date | undefined;
+}
+
+/** Returns up to `limit` actions that occurred before a position, the newest first. */
+export function listActions(
+  on: Queryable,
+  guildId: string,
+  { actorGameId, targetGameId, type, from, before }: ActionFilters,
+  { after, limit }: { after: TimePosition | undefined; limit: number },
+): Promise<(StoredAction & { micros: string })[]> {
+  const list = new ListConditions(guildId);
+  if (actorGameId !== undefined) list.add((value) => `actor_game_id = ${value}`, actorGameId);
+  if (targetGameId !== undefined) list.add((value) => `target_game_id = ${value}`, targetGameId);
+  if (type !== undefined) list.add((value) => `action_type = ${value}`, type);
+  list.addTimes('occurred_at', 'action_id', { from, before, after });
+  return on.query(
+    `SELECT action_id AS "actionId", actor_game_id AS "actorGameId", action_type AS type,
+       target_game_id AS "targetGameId", place_id AS "placeId", server_id AS "serverId", details,
+       occurred_at AS "occurredAt", created_at AS "loggedAt", ${microsOf('occurred_at')} AS micros
+     FROM activity.actions WHERE guild_id = $1${list.sql} ORDER BY occurred_at DESC, action_id DESC LIMIT ${list.parameter(limit)}`,
+    list.values,
+  );
 }
