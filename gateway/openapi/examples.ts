@@ -1,4 +1,11 @@
-import { type Components, type JsonSchema, resolveRef } from './document.ts';
+import {
+  type Components,
+  type JsonSchema,
+  mediaTypeOf,
+  type OpenApiDocument,
+  type Operation,
+  resolveRef,
+} from './document.ts';
 
 /**
  * Builds an example value for a JSON schema from the examples of its parts. Returns undefined if they have no examples.
@@ -42,4 +49,47 @@ function exampleObject(schema: JsonSchema, components: Components): Record<strin
     .map(([name, property]) => [name, exampleOf(property, components)])
     .filter(([, value]) => value !== undefined);
   return Object.fromEntries(filled);
+}
+
+/**
+ * Gives each named schema of response data an example, built from the examples of its fields, and removes those of the
+ * fields: each example is in the document only once.
+ */
+export function shareExamples({ paths, components }: OpenApiDocument): void {
+  const operations = Object.values(paths).flatMap((item) => Object.values<Operation>(item));
+  const examples = new Map<string, unknown>(
+    operations
+      .flatMap(dataSchemas)
+      .flatMap(({ $ref }) => ($ref ? [[$ref, exampleOf({ $ref }, components)] as const] : [])),
+  );
+  removeExamples(Object.values(components.schemas));
+  for (const [$ref, example] of examples) resolveRef<JsonSchema>(components, { $ref }).examples = [example];
+}
+
+/** Returns the schemas of `data` in the success responses of an operation. */
+function dataSchemas({ responses }: Operation): JsonSchema[] {
+  const contents = Object.values(responses).flatMap((response) => ('content' in response ? [response.content] : []));
+  return contents
+    .map((content) => mediaTypeOf(content).schema.properties?.['data'])
+    .filter((data) => data !== undefined);
+}
+
+function removeExamples(schemas: readonly JsonSchema[]): void {
+  for (const schema of schemas) {
+    delete schema.examples;
+    removeExamples(partsOf(schema));
+  }
+}
+
+/** Returns the schemas that are directly within a schema. */
+function partsOf({
+  properties = {},
+  items,
+  additionalProperties: values,
+  anyOf,
+  oneOf,
+  allOf,
+}: JsonSchema): JsonSchema[] {
+  const single = [items, typeof values === 'object' ? values : undefined].filter((part) => part !== undefined);
+  return [Object.values(properties), single, anyOf ?? [], oneOf ?? [], allOf ?? []].flat();
 }

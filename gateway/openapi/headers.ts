@@ -1,11 +1,7 @@
 import { componentRef, type Header, type Ref } from './document.ts';
 
-/** The response headers that the OpenAPI document describes. */
+/** The response headers that the OpenAPI document describes. `X-Request-Id`, which every response has, is in its rules. */
 export const HEADERS = {
-  'X-Request-Id': {
-    description: 'ID of the request in the logs of the service: your own, or a generated one',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-  },
   'X-RateLimit-Limit': {
     description:
       'Requests per window, of the limit that has the fewest requests left. Present if the request was counted. On a 401 it is the limit of rejected keys for your address',

@@ -10,13 +10,32 @@ export type Direction = 'input' | 'output';
  * between requests and responses.
  */
 export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
+  return simplify(generate(schema, io, shared));
+}
+
+function generate(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
   const override = (found: Found) => {
     addRulesOfChecks(found);
-    addItems(found, io);
+    const { items } = found.jsonSchema;
+    // The metadata of a `listOf` holds its items as a zod schema, because zod cannot describe a transform.
+    if (items instanceof z.ZodType) found.jsonSchema.items = generate(items, io, shared);
   };
   const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override });
   for (const [id, definition] of Object.entries($defs)) share(shared, id, simplify(definition as JsonSchema));
-  return simplify(generated as JsonSchema);
+  return generated as JsonSchema;
+}
+
+/** Like `toJsonSchema`, but a schema without an `id` is shared too, by `name`. */
+export function toNamedSchema(
+  schema: z.ZodType,
+  io: Direction,
+  shared: Record<string, JsonSchema>,
+  name: string,
+): JsonSchema {
+  const converted = toJsonSchema(schema, io, shared);
+  if (converted.$ref) return converted;
+  share(shared, name, converted);
+  return componentRef('schemas', name);
 }
 
 function share(shared: Record<string, JsonSchema>, id: string, definition: JsonSchema): void {
@@ -33,16 +52,6 @@ function share(shared: Record<string, JsonSchema>, id: string, definition: JsonS
 interface Found {
   zodSchema: z.core.$ZodTypes;
   jsonSchema: { items?: unknown };
-}
-
-/**
- * Adds the schema of the items of a `listOf`, which its metadata holds as a zod schema, because zod cannot describe a
- * transform.
- */
-function addItems({ jsonSchema }: Found, io: Direction): void {
-  if (!(jsonSchema.items instanceof z.ZodType)) return;
-  const { $schema: _, ...items } = z.toJSONSchema(jsonSchema.items, { io, override: addRulesOfChecks });
-  jsonSchema.items = items;
 }
 
 /** Adds the rules of `exactlyOneOf` to the JSON schema. In zod they are functions, which zod cannot describe. */
@@ -111,3 +120,6 @@ function withoutNullChoices(schema: JsonSchema): JsonSchema {
 function mapValues<From, To>(record: Record<string, From>, change: (value: From) => To): Record<string, To> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }
+
+/** Returns the beginning of the names of a route's schemas: its name, such as `AddBinding`. */
+export const schemaPrefix = ({ name }: { name: string }): string => name.charAt(0).toUpperCase() + name.slice(1);

@@ -73,7 +73,7 @@ export const membersRoutes = defineRoutes('members', {
       link: linkRecord.nullable().meta({ description: 'The current link; null if the account is not linked' }),
       history: z.array(
         z.object({
-          action: z.enum(['linked', 'unlinked']).meta({ description: 'The kind of change' }),
+          action: z.enum(['linked', 'unlinked']).meta({ id: 'LinkAction', description: 'The kind of change' }),
           chat_id: chatId,
           game_id: gameIdOut,
           game_username: z.string().meta({ description: 'Username in the game', example: 'AdaBuilds' }),
@@ -132,9 +132,11 @@ export const membersRoutes = defineRoutes('members', {
       }),
     }),
     data: z.object({
-      status: z
-        .enum(['pending', 'completed', 'expired'])
-        .meta({ description: 'Status of the token: `completed` if it was redeemed', example: 'completed' }),
+      status: z.enum(['pending', 'completed', 'expired']).meta({
+        id: 'TokenStatus',
+        description: 'Status of the token: `completed` if it was redeemed',
+        example: 'completed',
+      }),
       chat_id: chatId.meta({ example: esther.chat_id }),
       game_id: gameIdOut.nullable().meta({
         description: 'Game account that redeemed the token; null if it was not redeemed',

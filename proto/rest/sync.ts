@@ -49,7 +49,7 @@ const ROLE_FAILURES = [
 export const roleFailure = z
   .object({
     role_id: roleId,
-    code: z.enum(ROLE_FAILURES).meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
+    code: z.enum(ROLE_FAILURES).meta({ id: 'RoleFailureCode', description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
     message: z.string().meta({
       description: 'Explanation for people',
       example: "The role Harbormaster is not below the bot's highest role",
@@ -161,6 +161,7 @@ export const syncRoutes = defineRoutes('members', {
     params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that was returned when the job was started' }) }),
     data: z.object({
       state: z.enum(JOB_STATES).meta({
+        id: 'SyncJobState',
         description:
           '`paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day',
         example: 'running',

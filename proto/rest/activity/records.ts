@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { gameIdOut, timestamp, uuidOut } from '../schemas.ts';
 import { command } from './servers.ts';
-import { COMMAND_TYPES } from './shapes.ts';
+import { commandType } from './shapes.ts';
 
 const placeIdOut = gameIdOut.meta({ description: 'Place ID of the game', example: 40001 });
 const serverIdOut = z.string().meta({ description: 'ID of the game server', example: 'c2f1' });
@@ -65,7 +65,7 @@ export const staffAction = z
 export const commandRecord = z
   .object({
     command_id: uuidOut.meta({ description: 'Command ID', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
-    type: z.enum(COMMAND_TYPES).meta({ description: 'Type of the command', example: 'kick' }),
+    type: commandType,
     target: command.shape.target,
     payload: command.shape.payload,
     issued_by: command.shape.issued_by,
@@ -75,7 +75,7 @@ export const commandRecord = z
       .meta({ description: 'The place whose servers it is for; null for one server or every place', example: null }),
     state: z
       .enum(['open', 'finished', 'cancelled'])
-      .meta({ description: 'Whether servers may still execute it', example: 'finished' }),
+      .meta({ id: 'CommandState', description: 'Whether servers may still execute it', example: 'finished' }),
     created_at: timestamp,
     expires_at: timestamp.meta({ description: 'Time after which it is not delivered' }),
     cancelled_at: timestamp.nullable().meta({ description: 'Time at which it was cancelled', example: null }),

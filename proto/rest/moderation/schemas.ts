@@ -37,7 +37,7 @@ export const reasonText = trimmedText(1, 400, { lines: true });
 
 export const scope = z
   .enum(['global', 'place'], { error: 'must be global or place' })
-  .meta({ description: 'Whether it applies in all places or in one place', example: 'global' });
+  .meta({ id: 'DecisionScope', description: 'Whether it applies in all places or in one place', example: 'global' });
 
 /** The moderator and the game server of a decision. */
 const decidedBy = {
@@ -72,6 +72,7 @@ export const punishBody = z
   })
   .refine(...placeHasScope)
   .meta({
+    id: 'PunishmentRequest',
     example: { game_id: 7001, reason: 'Used speed hacks', moderator_game_id: 7002, duration: '7d' },
   });
 
@@ -85,9 +86,12 @@ export const liftBody = z
     place_id: optional(placeId).meta({ description: 'Place ID; required for scope `place`' }),
   })
   .refine(...placeHasScope)
-  .meta({ example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 } });
+  .meta({ id: 'LiftRequest', example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 } });
 
-const username = z.string().nullable().meta({ description: 'Username in the game', example: 'AdaBuilds' });
+const username = z
+  .string()
+  .nullable()
+  .meta({ id: 'GameUsername', description: 'Username in the game', example: 'AdaBuilds' });
 const moderatorGameId = gameIdOut.nullable().meta({ description: 'Game account ID of the moderator', example: 7002 });
 const moderatorChatId = chatId.nullable().meta({ description: 'Chat account ID of the moderator', example: null });
 const placeIdOut = gameIdOut.nullable().meta({ description: 'Place ID; null for scope `global`', example: null });
@@ -159,7 +163,7 @@ export const lifted = z
 
 export const action = z
   .enum(['ban', 'unban', 'mute', 'unmute'], { error: 'must be ban, unban, mute or unmute' })
-  .meta({ description: 'Kind of action', example: 'ban' });
+  .meta({ id: 'ModerationAction', description: 'Kind of action', example: 'ban' });
 
 export const logEntry = z
   .object({
