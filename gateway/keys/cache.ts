@@ -16,7 +16,7 @@ interface VerifiedGrant {
   readonly jitter: number;
 }
 
-/** A cached grant of an API key. */
+/** A cached grant: what an API key gives access to, with which scopes and limits. */
 export interface CachedGrant extends VerifiedGrant {
   /** The version of the newest received change of this API key, if it is newer than `grant`; otherwise 0. */
   readonly changedVersion: number;

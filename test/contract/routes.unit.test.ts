@@ -37,11 +37,9 @@ function fieldNames(schema: unknown): string[] {
 test('the response that ends a long poll early fits the schema of its route, and the wait is in the query', () => {
   const routes = ROUTES.filter(({ longPoll }) => longPoll);
   expect(routes.length).toBeGreaterThan(0);
-  for (const { longPoll, data, query } of routes) {
-    if (longPoll?.whenEnded) {
-      expect(z.strictObject((data as z.ZodObject).shape).safeParse(longPoll.whenEnded).error).toBeUndefined();
-    }
-    expect(Object.keys(query?.shape ?? {})).toContain('wait');
+  for (const { query } of routes) expect(Object.keys(query?.shape ?? {})).toContain('wait');
+  for (const { longPoll, data } of routes.filter((route) => route.longPoll?.whenEnded)) {
+    expect(z.strictObject(data.shape).safeParse(longPoll?.whenEnded).error).toBeUndefined();
   }
 });
 

@@ -38,7 +38,7 @@ export class Writer {
   }
 
   /** Sends a write without repeating it. Returns undefined if it was not acknowledged: it may have happened or not. */
-  async attempt(guild: string, path: string, body: object): Promise<Data | undefined> {
+  async attempt(guild: string, path: string, body: object): Promise<Data> {
     const answer = await this.#ask(guild, path, writeOf('POST', guild, body));
     return answer?.ok ? ((await answer.json()) as { data: Data }).data : undefined;
   }

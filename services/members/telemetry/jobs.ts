@@ -66,7 +66,7 @@ export class JobTelemetry {
   }
 
   taken(item: JobItem): void {
-    this.#log.info(namesOf(item), 'sync job taken for an attempt');
+    this.#log.info(namesOf(item), 'sync job attempt started');
   }
 
   /** Counts the members that a job has handled since the last call; a member can be both changed and failed. */

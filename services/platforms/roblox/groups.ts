@@ -7,7 +7,7 @@ import { errorOf, nameSchema } from './responses.ts';
 
 const TTL_MS = 60_000;
 const MAX_CACHED_GROUPS = 2_000;
-/** The error code of the groups host for "Group is invalid or does not exist." */
+/** The error code with which the game platform's host for groups says "Group is invalid or does not exist." */
 const UNKNOWN_GROUP = 1;
 
 const groupSchema = z.object({ id: z.int(), name: nameSchema });

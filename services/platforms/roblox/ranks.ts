@@ -13,7 +13,7 @@ const TTL_MS = 30_000;
 const MAX_CACHED_USERS = 5_000;
 /** The maximum number of users in one filter of Open Cloud. */
 const BATCH = 50;
-/** The error code of the groups host for "The user is invalid or does not exist." */
+/** The error code with which the game platform's host for groups says "The user is invalid or does not exist." */
 const UNKNOWN_USER = 3;
 const ACCOUNT_REJECTED = 'The game platform rejects requests about this account';
 /**

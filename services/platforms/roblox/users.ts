@@ -7,7 +7,7 @@ import { errorOf, resultOrUnknown } from './responses.ts';
 
 const TTL_MS = 3600_000;
 const MAX_CACHED_USERS = 10_000;
-/** The error code of the users host for "The user id is invalid." */
+/** The error code with which the game platform's host for users says "The user id is invalid." */
 const UNKNOWN_USER = 3;
 
 const userSchema = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u), created: z.string().optional() });

@@ -137,7 +137,7 @@ function rolesTold(events: readonly ReadEvent[], before: ReadonlyMap<string, rea
     for (const role of data.added) roles.get(data.chat_id)?.add(role);
     for (const role of data.removed) roles.get(data.chat_id)?.delete(role);
   }
-  return [...roles].map(([chatId, held]) => `roles ${chatId} ${[...held].toSorted()}`);
+  return [...roles].map(([chatId, held]) => `roles ${chatId} ${[...held].toSorted().join(',')}`);
 }
 
 /**

@@ -99,6 +99,7 @@ export class GuildRun {
     const lines = events.map(lineOfEvent);
     const seqs = events.map(({ seq }) => seq).join(' ');
     const read = this.poller.events.map(({ seq }) => seq).join(' ');
+    const streamed = this.#stream?.seqs.join(' ');
     return [
       ...without(told, stored).map((line) => `event without its change: ${line}`),
       ...without(stored, told).map((line) => `change without its event: ${line}`),
@@ -106,7 +107,7 @@ export class GuildRun {
       ...events.flatMap(({ seq }, index) => (seq === index + 1 ? [] : [`seq ${seq} is event ${index + 1} of the log`])),
       ...this.poller.faults,
       ...(read === seqs ? [] : [`the poller has read ${read}`]),
-      ...(this.#stream && this.#stream.seqs.join(' ') !== seqs ? [`the stream has sent ${this.#stream.seqs}`] : []),
+      ...(streamed === undefined || streamed === seqs ? [] : [`the stream has sent ${streamed}`]),
     ].map((fault) => `${this.#guild}: ${fault}`);
   }
 
