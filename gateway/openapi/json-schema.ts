@@ -120,6 +120,3 @@ function withoutNullChoices(schema: JsonSchema): JsonSchema {
 function mapValues<From, To>(record: Record<string, From>, change: (value: From) => To): Record<string, To> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }
-
-/** Returns the beginning of the names of a route's schemas: its name, such as `AddBinding`. */
-export const schemaPrefix = ({ name }: { name: string }): string => name.charAt(0).toUpperCase() + name.slice(1);

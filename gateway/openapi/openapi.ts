@@ -99,7 +99,7 @@ function pathsOf(routes: readonly Route[], components: Components): OpenApiDocum
 function healthOperation(components: Components): Operation {
   const data = toJsonSchema(z.object({}), 'output', {});
   return {
-    operationId: 'healthz',
+    operationId: 'getHealth',
     summary: 'Check gateway health',
     description: 'For load balancers. Needs no API key and has no rate limit.',
     tags: ['gateway'],

@@ -10,6 +10,7 @@ import { DEFAULT_ERRORS } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { openApiDocument } from './openapi.ts';
+import { operationIdOf } from './operation-id.ts';
 
 const options = { version: '1.2.3', serverUrl: 'https://api.example.com' };
 const document = openApiDocument(ROUTES, options);
@@ -50,9 +51,9 @@ describe('the document', () => {
     expect(found.toSorted()).toEqual([...expected, 'GET /healthz'].toSorted());
   });
 
-  test('uses the route names as unique operation IDs', () => {
+  test('has unique operation IDs: those of the rows, otherwise their names', () => {
     const names = allOperations.map(({ operation }) => operation.operationId);
-    expect(names.toSorted()).toEqual([...ROUTES.map(({ name }) => name), 'healthz'].toSorted());
+    expect(names.toSorted()).toEqual([...ROUTES.map(operationIdOf), 'getHealth'].toSorted());
     expect(new Set(names).size).toBe(names.length);
   });
 

@@ -1,14 +1,15 @@
 import type { Route } from '#proto/rest/route.ts';
 import { type Components, type JsonSchema, type Operation, resolveRef } from './document.ts';
 import { exampleOf } from './examples.ts';
-import { schemaPrefix, toNamedSchema } from './json-schema.ts';
+import { toNamedSchema } from './json-schema.ts';
+import { operationIdOf, schemaPrefix } from './operation-id.ts';
 import { parametersOf } from './parameters.ts';
 import { responsesOf } from './responses.ts';
 
 /** Converts a row of the route table to an OpenAPI operation. Adds shared parts to `components`. */
 export function operationOf(route: Route, components: Components): Operation {
   return {
-    operationId: route.name,
+    operationId: operationIdOf(route),
     summary: route.summary,
     description: descriptionOf(route),
     tags: [route.service],

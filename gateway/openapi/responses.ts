@@ -6,7 +6,8 @@ import { defaultResponse, errorResponse } from './error-responses.ts';
 import { errorsOf } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
-import { schemaPrefix, toJsonSchema, toNamedSchema } from './json-schema.ts';
+import { toJsonSchema, toNamedSchema } from './json-schema.ts';
+import { schemaPrefix } from './operation-id.ts';
 
 /** The schema of the fields of every success response. The schema of each response adds its `data`. */
 const success = z

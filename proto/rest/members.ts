@@ -30,6 +30,7 @@ const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild a
 
 export const membersRoutes = defineRoutes('members', {
   listVerified: route({
+    operationId: 'listVerifiedUsers',
     method: 'GET',
     path: '/guilds/:guildId/verified',
     scope: 'members:read',
@@ -88,6 +89,7 @@ export const membersRoutes = defineRoutes('members', {
     writes: false,
   }),
   createToken: route({
+    operationId: 'createVerificationToken',
     method: 'POST',
     path: '/verification/tokens',
     scope: 'verify:write',
@@ -120,6 +122,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { CONFLICT: 'The chat account is linked in this guild already' },
   }),
   getToken: route({
+    operationId: 'getVerificationToken',
     method: 'GET',
     path: '/verification/tokens/:token',
     scope: 'verify:write',
@@ -151,6 +154,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { NOT_FOUND: 'No such token in this guild' },
   }),
   redeemToken: route({
+    operationId: 'redeemVerificationToken',
     method: 'POST',
     path: '/verification/redeem',
     scope: 'verify:write',
@@ -180,6 +184,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),
   createLink: route({
+    operationId: 'linkAccount',
     method: 'POST',
     path: '/verification/link',
     scope: 'verify:write',
@@ -208,6 +213,7 @@ export const membersRoutes = defineRoutes('members', {
     },
   }),
   deleteLink: route({
+    operationId: 'unlinkAccount',
     method: 'POST',
     path: '/verification/unlink',
     scope: 'verify:write',

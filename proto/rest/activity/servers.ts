@@ -60,6 +60,7 @@ const DELIVERY =
 /** Routes for game servers: heartbeats and commands. */
 export const serverRows = {
   beatServer: route({
+    operationId: 'sendServerHeartbeat',
     method: 'POST',
     path: '/game/servers/heartbeat',
     scope: 'server:write',
