@@ -36,16 +36,14 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
 }
 
 /**
- * Builds an example of an object schema: with the required fields, the first of mutually exclusive fields, and the
- * optional fields whose schema has an example.
+ * Builds an example of an object schema, in the first of its alternatives: with the required fields, and the optional
+ * fields whose schema has an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
-  const { properties = {}, required = [], oneOf = [] } = schema;
-  const [chosen, ...others] = oneOf.map((choice) => choice.required ?? []);
-  const wanted = new Set([...required, ...(chosen ?? [])]);
-  const excluded = new Set(others.flat().filter((name) => !wanted.has(name)));
-  const filled = Object.entries(properties)
-    .filter(([name, property]) => wanted.has(name) || (!excluded.has(name) && property.examples !== undefined))
+  const { properties = {}, required = [], oneOf: [chosen] = [] } = schema;
+  const wanted = new Set([...required, ...(chosen?.required ?? [])]);
+  const filled = Object.entries({ ...properties, ...chosen?.properties })
+    .filter(([name, property]) => wanted.has(name) || property.examples !== undefined)
     .map(([name, property]) => [name, exampleOf(property, components)])
     .filter(([, value]) => value !== undefined);
   return Object.fromEntries(filled);

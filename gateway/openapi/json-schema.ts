@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { oneOfFields } from '#proto/rest/alternatives.ts';
+import { toBranches } from './alternatives.ts';
 import { componentRef, type JsonSchema } from './document.ts';
 
 /** Where a schema is used. `input`: in requests, before defaults and transforms. `output`: in responses. */
@@ -59,7 +61,7 @@ function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   for (const check of zodSchema._zod.def.checks ?? []) {
     const { params } = check._zod.def as { params?: { exactlyOneOf?: string[] } };
     if (!params?.exactlyOneOf) continue;
-    Object.assign(jsonSchema, { oneOf: params.exactlyOneOf.map((field) => ({ required: [field] })) });
+    Object.assign(jsonSchema, { alternatives: oneOfFields(params.exactlyOneOf) });
   }
 }
 
@@ -70,7 +72,7 @@ function simplify({ example, ...generated }: JsonSchema & { example?: unknown })
   if (example !== undefined) schema.examples = [example];
   // A type in the schema's metadata is more exact than the `anyOf` that zod derives.
   if (schema.type !== undefined) delete schema.anyOf;
-  return mergeNull(withoutNullChoices(schema));
+  return toBranches(mergeNull(schema));
 }
 
 function withSimplifiedParts(schema: JsonSchema): JsonSchema {
@@ -104,17 +106,6 @@ function mergeNull(schema: JsonSchema): JsonSchema {
   const [inside, other] = anyOf;
   if (anyOf.length !== 2 || !inside?.type || inside.enum || 'const' in inside || other?.type !== 'null') return schema;
   return { ...inside, ...outside, type: [inside.type, 'null'].flat() };
-}
-
-/** Removes the type null from fields of which exactly one is required, because null counts as omitted. */
-function withoutNullChoices(schema: JsonSchema): JsonSchema {
-  for (const name of (schema.oneOf ?? []).flatMap((choice) => choice.required ?? [])) {
-    const property = schema.properties?.[name];
-    if (!Array.isArray(property?.type)) continue;
-    const types = property.type.filter((type) => type !== 'null');
-    property.type = types.length === 1 ? types[0] : types;
-  }
-  return schema;
 }
 
 function mapValues<From, To>(record: Record<string, From>, change: (value: From) => To): Record<string, To> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BINDING_TYPES, requiredByType, rule, validRange } from './bindings/rules.ts';
+import { BINDING_TYPES, byType, requiredByType, rule, validRange } from './bindings/rules.ts';
 import { defineRoutes, route } from './route.ts';
 import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
 
@@ -144,7 +144,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
       .refine(...requiredByType('game_asset_id'))
       .refine(...requiredByType('game_badge_id'))
       .refine(...requiredByType('account_age_platform'))
-      .refine(...requiredByType('account_age_min_days')),
+      .refine(...requiredByType('account_age_min_days'))
+      .meta({ alternatives: byType }),
     data: binding,
     status: 201,
     message: 'Binding added',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Alternative } from './alternatives.ts';
 import { defineRoutes, route } from './route.ts';
 import {
   chatId,
@@ -235,6 +236,10 @@ export const syncRoutes = defineRoutes('members', {
         when: () => true,
       })
       .meta({
+        alternatives: [
+          { required: ['nickname'], nullable: ['nickname'], absent: ['template'] },
+          { required: ['template'], absent: ['nickname'] },
+        ] satisfies Alternative[],
         example: { guild_id: '900000000000000001', chat_id: '920000000000000001', template: '{game_username}' },
       }),
     data: nicknameChange,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Alternative } from '../alternatives.ts';
 import { chatId, gameId, gameIdOut, optional, placeId, text, timestamp, trimmedText } from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 
@@ -54,6 +55,12 @@ const placeHasScope = [
   { path: ['place_id' as PropertyKey], error: 'goes with scope place, which needs it', when: () => true },
 ] satisfies [unknown, unknown];
 
+/** The forms of a decision: in one place, or in all. */
+const alternatives: Alternative[] = [
+  { required: [], values: { scope: 'global' }, absent: ['place_id'] },
+  { required: ['scope', 'place_id'], values: { scope: 'place' } },
+];
+
 /** The body of a ban or mute. */
 export const punishBody = z
   .object({
@@ -73,6 +80,7 @@ export const punishBody = z
   .refine(...placeHasScope)
   .meta({
     id: 'PunishmentRequest',
+    alternatives,
     example: { game_id: 7001, reason: 'Used speed hacks', moderator_game_id: 7002, duration: '7d' },
   });
 
@@ -86,7 +94,11 @@ export const liftBody = z
     place_id: optional(placeId).meta({ description: 'Place ID; required for scope `place`' }),
   })
   .refine(...placeHasScope)
-  .meta({ id: 'LiftRequest', example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 } });
+  .meta({
+    id: 'LiftRequest',
+    alternatives,
+    example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 },
+  });
 
 const username = z
   .string()
