@@ -42,8 +42,7 @@ function fieldsOfBranches(branches: readonly JsonSchema[]): Record<string, JsonS
   return Object.fromEntries(merged);
 }
 
-const valuesOf = ({ const: only, enum: choices = [] }: JsonSchema): unknown[] =>
-  only === undefined ? choices.filter((choice) => choice !== null) : [only];
+const valuesOf = ({ const: only }: JsonSchema): unknown[] => (only === undefined ? [] : [only]);
 
 const hasFixedValues = ({ properties = {} }: JsonSchema): boolean =>
   Object.values(properties).some((property) => valuesOf(property).length > 0);

@@ -30,7 +30,7 @@ export function operationSection({ method, path, operation }: Endpoint, document
   return html`<article id="${operationId}">
 <h3><span class="method ${method}">${method.toUpperCase()}</span> <code class="path">${path}</code></h3>
 <p class="summary">${inline(summary)}${deprecated ? html` <strong class="warning">deprecated</strong>` : undefined}</p>
-${markdown([description, accessOf(operation, document)].filter(Boolean).join('\n\n'))}
+${markdown([description === `${summary}.` ? '' : description, accessOf(operation, document)].filter(Boolean).join('\n\n'))}
 ${fieldTable('Parameters', parameterFields(operation, components), components)}
 ${body && fieldTable('Body', fieldsOf(body, components), components)}
 <h4>Example</h4>

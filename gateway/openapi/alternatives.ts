@@ -31,7 +31,7 @@ function branchOf(alternative: Alternative, properties: Record<string, JsonSchem
     const property = properties[name] ?? {};
     if (absent.includes(name)) return [name, { type: 'null' }];
     const value = values[name];
-    if (value !== undefined) return [name, onlyValue(property, value, required.includes(name))];
+    if (value !== undefined) return [name, onlyValue(property, value)];
     return [name, nullable.includes(name) ? property : withoutNull(property)];
   });
   return {
@@ -41,10 +41,11 @@ function branchOf(alternative: Alternative, properties: Record<string, JsonSchem
   };
 }
 
-function onlyValue({ description }: JsonSchema, value: string, isRequired: boolean): JsonSchema {
-  const schema: JsonSchema = isRequired ? { type: 'string', const: value } : { enum: [value, null] };
-  return { ...schema, ...(description !== undefined && { description }) };
-}
+const onlyValue = ({ description }: JsonSchema, value: string): JsonSchema => ({
+  type: 'string',
+  const: value,
+  ...(description !== undefined && { description }),
+});
 
 /** Removes null from the values of a required field. */
 function withoutNull(schema: JsonSchema): JsonSchema {

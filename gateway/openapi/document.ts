@@ -2,7 +2,14 @@
 export interface OpenApiDocument {
   openapi: '3.1.1';
   jsonSchemaDialect: string;
-  info: { title: string; version: string; summary: string; description: string };
+  info: {
+    title: string;
+    version: string;
+    summary: string;
+    description: string;
+    contact: { name: string; url: string };
+    license: { name: string; url: string };
+  };
   servers: { url: string }[];
   tags: { name: string; description: string }[];
   /** Rate limits by category. */
@@ -33,7 +40,7 @@ export interface Ref {
 export interface Operation {
   operationId: string;
   summary: string;
-  description?: string | undefined;
+  description: string;
   tags: string[];
   deprecated?: boolean;
   security?: Record<string, string[]>[];

@@ -24,6 +24,10 @@ export function errorResponse(errors: readonly RouteError[], components: Compone
 /** Returns a reference to the response with the errors that every operation can return. */
 export const defaultResponse = (components: Components): Ref => sharedResponse(DEFAULT_ERRORS, components);
 
+/** Returns the response to a request that is rejected before its path matters. */
+export const headersTooLargeResponse = (components: Components): Ref =>
+  sharedResponse(['HEADERS_TOO_LARGE'], components);
+
 /** Returns the 503 response of paths that need no API key. */
 export const unavailableResponse = (components: Components): Ref => ({
   ...sharedResponse(['UNAVAILABLE'], components),

@@ -60,8 +60,14 @@ export function shareExamples({ paths, components }: OpenApiDocument): void {
       .flatMap(dataSchemas)
       .flatMap(({ $ref }) => ($ref ? [[$ref, exampleOf({ $ref }, components)] as const] : [])),
   );
-  removeExamples(Object.values(components.schemas));
+  removeExamples(Object.values(components.schemas).filter(({ properties }) => properties !== undefined));
   for (const [$ref, example] of examples) resolveRef<JsonSchema>(components, { $ref }).examples = [example];
+  // The example of a list, for instance, can be built from that of its items.
+  for (const [$ref, example] of examples) {
+    const schema = resolveRef<JsonSchema>(components, { $ref });
+    delete schema.examples;
+    if (JSON.stringify(exampleOf(schema, components)) !== JSON.stringify(example)) schema.examples = [example];
+  }
 }
 
 /** Returns the schemas of `data` in the success responses of an operation. */

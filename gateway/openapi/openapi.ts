@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import type { Components, OpenApiDocument, Operation, OperationMethod, RateLimit } from './document.ts';
-import { unavailableResponse } from './error-responses.ts';
+import { headersTooLargeResponse, unavailableResponse } from './error-responses.ts';
 import { shareExamples } from './examples.ts';
-import { HEADERS } from './headers.ts';
+import { HEADERS, usedHeaders } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
@@ -62,7 +62,14 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
   const document: OpenApiDocument = {
     openapi: '3.1.1',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
-    info: { title: 'Guild Data', version, summary: 'Read and write the data of your guild', description: RULES },
+    info: {
+      title: 'Guild Data',
+      version,
+      summary: 'Read and write the data of your guild',
+      description: RULES,
+      contact: { name: 'The operator of this installation', url: `${serverUrl}/docs` },
+      license: { name: 'Terms of the operator of this installation', url: `${serverUrl}/docs` },
+    },
     servers: [{ url: serverUrl }],
     tags: [...new Set([...routes.map(({ service }) => service), 'events'])].map((name) => ({
       name,
@@ -75,6 +82,7 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
     components,
   };
   shareExamples(document);
+  document.components.headers = usedHeaders(document);
   completeEvents(components.schemas);
   shareParameters(document);
   shareProperties(components.schemas);
@@ -109,6 +117,7 @@ function healthOperation(components: Components): Operation {
         description: 'The gateway accepts requests',
         content: successContent(data, components),
       },
+      '431': headersTooLargeResponse(components),
       '503': unavailableResponse(components),
     },
   };

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { exactlyOneOf, optional, placeId } from '#proto/rest/schemas.ts';
 import { mediaTypeOf, type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
 import { apiError, detailsOf } from './error-schemas.ts';
 import { DEFAULT_ERRORS } from './errors.ts';
 import { exampleOf } from './examples.ts';
-import { toJsonSchema } from './json-schema.ts';
+import { objectsIn } from './fixture.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationIdOf } from './operation-id.ts';
 
@@ -35,13 +33,6 @@ function responseOf(operation: Operation, status: number | string, of = document
   const response = operation.responses[status];
   if (!response) throw new Error(`${operation.operationId} has no ${status}`);
   return resolveRef<OpenApiResponse>(of.components, response);
-}
-
-/** All objects within a value, at any depth. */
-function objectsIn(value: unknown): Record<string, unknown>[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const inside = Object.values(value).flatMap(objectsIn);
-  return Array.isArray(value) ? inside : [value as Record<string, unknown>, ...inside];
 }
 
 describe('the document', () => {
@@ -78,7 +69,7 @@ describe('the document', () => {
   test('has a component for every reference, and no unused component', () => {
     const references = objectsIn(document).flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     for (const $ref of references) expect(resolveRef(components, { $ref })).toBeTypeOf('object');
-    for (const kind of ['schemas', 'responses', 'parameters'] as const) {
+    for (const kind of ['schemas', 'responses', 'parameters', 'headers'] as const) {
       const names = Object.keys(components[kind]).map((name) => `#/components/${kind}/${name}`);
       expect(names.filter((name) => !references.includes(name))).toEqual([]);
     }
@@ -108,91 +99,6 @@ describe('the document', () => {
     const tags = new Set(allOperations.flatMap(({ operation }) => operation.tags));
     expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...tags].toSorted());
     for (const { name, description } of document.tags) expect(description).not.toBe(name);
-  });
-});
-
-/** The keywords of draft 2020-12 that the document may use, each with the type of its value. */
-const draft202012: z.ZodType = z.lazy(() =>
-  z.strictObject({
-    $ref: z.string().startsWith('#/components/schemas/').optional(),
-    type: z.union([typeName, z.array(typeName).min(2)]).optional(),
-    description: z.string().min(1).optional(),
-    examples: z.array(z.unknown()).min(1).optional(),
-    const: z.unknown().optional(),
-    enum: z.array(z.unknown()).min(1).optional(),
-    properties: z.record(z.string(), draft202012).optional(),
-    required: z.array(z.string()).optional(),
-    additionalProperties: z.union([z.boolean(), draft202012]).optional(),
-    propertyNames: draft202012.optional(),
-    items: draft202012.optional(),
-    anyOf: z.array(draft202012).min(1).optional(),
-    oneOf: z.array(draft202012).min(1).optional(),
-    // A keyword that OpenAPI adds.
-    discriminator: z.strictObject({ propertyName: z.string(), mapping: z.record(z.string(), z.string()) }).optional(),
-    allOf: z.array(draft202012).min(1).optional(),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-    minLength: z.int().optional(),
-    maxLength: z.int().optional(),
-    minItems: z.int().optional(),
-    maxItems: z.int().optional(),
-    pattern: z.string().refine(isPattern).optional(),
-    format: z.string().optional(),
-  }),
-);
-
-const typeName = z.enum(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']);
-
-function isPattern(text: string): boolean {
-  try {
-    return RegExp(text, 'u') instanceof RegExp;
-  } catch {
-    return false;
-  }
-}
-
-describe('every schema', () => {
-  const inPlace = objectsIn([document.paths, components]).flatMap(({ schema }) => (schema ? [schema] : []));
-
-  test('is JSON Schema, draft 2020-12, without zod properties', () => {
-    expect(inPlace.length).toBeGreaterThan(ROUTES.length);
-    const all = [...inPlace, ...Object.values(components.schemas)];
-    expect(all.filter((schema) => !draft202012.safeParse(schema).success)).toEqual([]);
-  });
-
-  test('requires exactly one field of exactlyOneOf, which must not be null', () => {
-    const body = z.object({ a: optional(placeId), b: optional(z.string()) }).refine(...exactlyOneOf('a', 'b'));
-    const schema = toJsonSchema(body, 'input', {});
-    const [first, second] = schema.oneOf ?? [];
-    expect(first).toMatchObject({
-      required: ['a'],
-      properties: { a: { type: ['integer', 'string'] }, b: { type: 'null' } },
-    });
-    expect(second).toMatchObject({ required: ['b'], properties: { a: { type: 'null' }, b: { type: 'string' } } });
-    expect(schema.properties).toEqual({});
-  });
-
-  test('accepts a place ID as a number or a string of digits, and null for an optional field', () => {
-    const { properties } = toJsonSchema(z.object({ id: optional(placeId) }), 'input', {});
-    expect(properties?.id).toMatchObject({
-      type: ['integer', 'string', 'null'],
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      pattern: '^[1-9][0-9]{0,15}$',
-    });
-  });
-
-  test('allows further fields in responses', () => {
-    const body = z.object({ inside: z.object({ a: z.string() }) });
-    expect(JSON.stringify(toJsonSchema(body, 'output', {}))).not.toContain('additionalProperties');
-  });
-
-  test('has a unique ID, otherwise the conversion throws', () => {
-    const shared = {};
-    toJsonSchema(z.object({ a: z.string().meta({ id: 'OpenApiTestSame' }) }), 'output', shared);
-    const other = z.object({ a: z.number().meta({ id: 'OpenApiTestSame2' }) });
-    Object.assign(shared, { OpenApiTestSame2: { type: 'string' } });
-    expect(() => toJsonSchema(other, 'output', shared)).toThrow('OpenApiTestSame2');
   });
 });
 

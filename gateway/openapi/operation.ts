@@ -22,8 +22,8 @@ export function operationOf(route: Route, components: Components): Operation {
   };
 }
 
-function descriptionOf(route: Route): string | undefined {
-  return [route.description, deprecationOf(route)].filter(Boolean).join('\n\n') || undefined;
+function descriptionOf(route: Route): string {
+  return [route.description, deprecationOf(route)].filter(Boolean).join('\n\n') || `${route.summary}.`;
 }
 
 function deprecationOf({ deprecated }: Route): string | undefined {

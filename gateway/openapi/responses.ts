@@ -15,6 +15,7 @@ const success = z
     status: z.literal('success'),
     code: z.int().meta({ description: 'HTTP status' }),
     message: z.string().meta({ description: 'Message for people; may change at any time' }),
+    data: z.looseObject({}),
   })
   .meta({ id: 'Success', description: 'The envelope of every success' });
 
@@ -32,7 +33,7 @@ export function responsesOf(route: Route, components: Components): Record<string
 /** Returns the content of a success response: the envelope around `data`. Adds shared parts to `components`. */
 export function successContent(data: JsonSchema, components: Components): Content {
   const envelope = toJsonSchema(success, 'output', components.schemas);
-  return { 'application/json': { schema: { allOf: [envelope], required: ['data'], properties: { data } } } };
+  return { 'application/json': { schema: { allOf: [envelope], properties: { data } } } };
 }
 
 function successResponse(route: Route, message: string, components: Components): OpenApiResponse {

@@ -8,7 +8,7 @@ export interface Alternative {
   nullable?: readonly string[];
   /** Fields that must be omitted or null. */
   absent?: readonly string[];
-  /** Fields with the only value that they may have. */
+  /** Required fields with the only value that they may have. */
   values?: Readonly<Record<string, string>>;
 }
 

@@ -57,7 +57,8 @@ const placeHasScope = [
 
 /** The forms of a decision: in one place, or in all. */
 const alternatives: Alternative[] = [
-  { required: [], values: { scope: 'global' }, absent: ['place_id'] },
+  { required: [], absent: ['scope', 'place_id'] },
+  { required: ['scope'], values: { scope: 'global' }, absent: ['place_id'] },
   { required: ['scope', 'place_id'], values: { scope: 'place' } },
 ];
 
