@@ -1,3 +1,4 @@
+import { branchesOf } from '../openapi/alternatives.ts';
 import { type Components, type JsonSchema, resolveRef } from '../openapi/document.ts';
 import { type Html, html } from './html.ts';
 import { inline } from './markdown.ts';
@@ -14,7 +15,9 @@ export interface Field {
 
 /** Returns every field of an object schema, including the fields of nested objects. */
 export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
-  const { properties = {}, required = [], oneOf = [] } = withReference(schema, components);
+  const object = withReference(schema, components);
+  const { properties = {}, required = [] } = object;
+  const oneOf = branchesOf(object);
   const choices = oneOf.some(hasFixedValues) ? [] : oneOf.flatMap((choice) => choice.required ?? []);
   const isRequired = (name: string) =>
     required.includes(name) || (oneOf.length > 0 && oneOf.every((choice) => choice.required?.includes(name)));

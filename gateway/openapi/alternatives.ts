@@ -15,9 +15,18 @@ export function toBranches({ alternatives, ...schema }: WithAlternatives): JsonS
     ...schema,
     properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isCommon(name))),
     required: required.filter(isCommon),
-    oneOf: alternatives.map((alternative) => branchOf(alternative, properties)),
+    ...asKeyword(alternatives.map((alternative) => branchOf(alternative, properties))),
   };
 }
+
+/**
+ * Linters read `oneOf` as overlapping if a branch requires no field, and generators combine fields with `allOf` only.
+ */
+const asKeyword = (branches: JsonSchema[]): JsonSchema =>
+  branches.every(({ required }) => required) ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
+
+/** Returns the branches of an object schema; none if it has no alternatives. */
+export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
 
 const namesIn = ({ required, absent = [], values = {} }: Alternative) => [
   ...required,

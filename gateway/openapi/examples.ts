@@ -1,3 +1,4 @@
+import { branchesOf } from './alternatives.ts';
 import {
   type Components,
   type JsonSchema,
@@ -40,7 +41,8 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
  * fields whose schema has an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
-  const { properties = {}, required = [], oneOf: [chosen] = [] } = schema;
+  const { properties = {}, required = [] } = schema;
+  const [chosen] = branchesOf(schema);
   const wanted = new Set([...required, ...(chosen?.required ?? [])]);
   const filled = Object.entries({ ...properties, ...chosen?.properties })
     .filter(([name, property]) => wanted.has(name) || property.examples !== undefined)

@@ -116,7 +116,7 @@ describe('the schema of a request', () => {
   });
 
   test('for a decision has a place ID exactly for the scope place, and durations with known units', () => {
-    expect(schemas['PunishmentRequest']?.oneOf).toMatchObject([
+    expect(schemas['PunishmentRequest']?.allOf?.[0]?.anyOf).toMatchObject([
       { properties: { scope: { type: 'null' }, place_id: { type: 'null' } } },
       { required: ['scope'], properties: { scope: { const: 'global' }, place_id: { type: 'null' } } },
       { required: ['scope', 'place_id'], properties: { scope: { const: 'place' } } },
