@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeDemo } from './demo.ts';
+import { makeDemo } from './demo/demo.ts';
 import { Development } from './development.ts';
 import { DEPLOYABLES } from './processes.ts';
 import { runUntilStopped } from './session.ts';

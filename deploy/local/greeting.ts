@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { DEMO_LINKS } from './demo.ts';
+import { DEMO_LINKS } from './demo/demo.ts';
 import type { Up } from './system.ts';
 
 /** The text that is printed when everything is ready: the addresses, and commands to try. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { makeDemo } from './demo.ts';
+import { makeDemo } from './demo/demo.ts';
 import { DEPLOYABLES } from './processes.ts';
 import { runUntilStopped } from './session.ts';
 

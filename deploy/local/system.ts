@@ -5,7 +5,7 @@ import type { Roots } from '#kit/security/process-keys.ts';
 import { readRoots } from '#kit/service/config.ts';
 import { migrateAll } from '../migrate.ts';
 import type { Program } from './child.ts';
-import type { Demo } from './demo.ts';
+import type { Demo } from './demo/demo.ts';
 import type { Development } from './development.ts';
 import { ensureSecret, privateFolder, writePrivately } from './files.ts';
 import { LogFile } from './logs.ts';

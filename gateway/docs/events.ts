@@ -32,7 +32,8 @@ export function eventsGuide({ components }: OpenApiDocument): Html {
   return html`<article id="receive-events">
 <h3>Receive events</h3>
 <p>Every change of your guild's data is an event with a number, <code>seq</code>, that counts from 1 without gaps. Remember the
-<code>seq</code> of the last event that you handled: you can go back to it for 30 days. An event whose type your key may not
+<code>seq</code> of the last event that you handled: you can go back to it for 30 days, unless your operator has chosen another
+time. An event whose type your key may not
 read is left out.</p>
 <p><b>Poll</b>, from any program that can send requests:</p>
 <pre class="call"><code>${POLL}</code></pre>

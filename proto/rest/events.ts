@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { eventSchema } from './events/event.ts';
 import { EVENT_TYPE_NAMES } from './events/index.ts';
 import { defineRoutes, route } from './route.ts';
+import { listOf, numberQuery } from './schemas.ts';
 
 const MAX_EVENTS = 100;
 const MAX_WAIT_SECONDS = 25;
@@ -13,28 +14,24 @@ const PATTERNS = new Set<string>([
 ]);
 const WRONG_TYPES = 'must be event types or groups such as ban.*, separated by commas';
 
-/** A number in a query string. */
-const numberQuery = (minimum: number, maximum: number) => {
-  const error = `must be a whole number from ${minimum} to ${maximum}`;
-  return z
-    .string()
-    .refine((value) => /^[0-9]{1,16}$/.test(value) && Number(value) >= minimum && Number(value) <= maximum, { error })
-    .transform(Number)
-    .pipe(z.number())
-    .meta({ type: 'integer', minimum, maximum });
-};
-
 /** The number of an event in its guild, in a query string. */
-export const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
+const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
 
 /** The number of an event in its guild, in a response. */
-export const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
+const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
 
-/** An event type, a group of types such as `ban.*`, or `*`. */
-export const isEventPattern = (text: string) => PATTERNS.has(text);
+const NOT_A_PATTERN = 'must be an event type, a group of types such as ban.*, or *';
+const isEventPattern = (text: string) => PATTERNS.has(text);
+
+/** Event types, groups of types such as `ban.*`, or `*`. */
+export const eventPatterns = listOf(
+  z.string({ error: NOT_A_PATTERN }).refine(isEventPattern, { error: NOT_A_PATTERN }),
+  MAX_PATTERNS,
+  'types',
+);
 
 /** The query parameter that selects event types. */
-export const typesQuery = z
+const typesQuery = z
   .string()
   .transform((value) => value.split(',').map((part) => part.trim()))
   .refine((patterns) => patterns.length <= MAX_PATTERNS && patterns.every(isEventPattern), { error: WRONG_TYPES })

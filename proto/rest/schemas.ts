@@ -198,6 +198,17 @@ export function batch<Schema extends z.ZodType>(item: Schema) {
   return listOf(item, BATCH_LIMIT, 'IDs');
 }
 
+/** A whole number in a query string. */
+export function numberQuery(minimum: number, maximum: number) {
+  const error = `must be a whole number from ${minimum} to ${maximum}`;
+  return z
+    .string()
+    .refine((value) => /^[0-9]{1,16}$/.test(value) && Number(value) >= minimum && Number(value) <= maximum, { error })
+    .transform(Number)
+    .pipe(z.number())
+    .meta({ type: 'integer', minimum, maximum });
+}
+
 /** The page parameters of every list. */
 export const page = {
   limit: z

@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { createEventQueue } from '#kit/events/event-queue.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention } from '#kit/postgres/retention.ts';
-import { queueAdminMethods } from '#kit/queue/admin.ts';
-import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
@@ -55,9 +51,6 @@ const LOOKUP_DEADLINE_MS = 1_900;
  */
 const CONNECT_TIMEOUT_MS = 1_000;
 
-/** Events never become dead letters, so the limits of other queues do not apply. */
-const NO_LIMITS = { maxAttempts: null, maxOutageSeconds: null };
-
 /** Defines the activity service: staff, game servers, and the commands to game servers. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
   name: 'activity',
@@ -76,12 +69,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getMemberRoles'],
     });
-    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
-    const queues = [eventRelay({ schema: 'activity', database, append: eventLog.appendEvents })];
-    const worker = new QueueWorker(queues, { database, limits: NO_LIMITS, metrics, log });
-    const recorder = new EventRecorder({ schema: 'activity', wake: () => worker.wake(EVENTS_QUEUE) });
+    const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new ActivityEvents(recorder);
     const telemetry = new ActivityTelemetry(metrics, log);
     const idempotency = new Idempotency({
@@ -162,7 +150,6 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);

@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { createEventQueue } from '#kit/events/event-queue.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
-import { queueAdminMethods } from '#kit/queue/admin.ts';
-import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { type AuthConfig, readAuthConfig } from './config.ts';
 import { AuditKeeper } from './domain/audit/keeper.ts';
 import { decodeChange, recentChanges } from './domain/changes.ts';
@@ -31,9 +27,6 @@ import { operatorHandlers } from './grpc/operators.ts';
 import { CHANGES_CHANNEL } from './store/keys.ts';
 import { AuthTelemetry } from './telemetry.ts';
 
-/** Events never become dead letters, so the limits of other queues do not apply. */
-const NO_LIMITS = { maxAttempts: null, maxOutageSeconds: null };
-
 export const authService: ServiceDefinition<AuthConfig> = {
   name: 'auth',
   readConfig: readAuthConfig,
@@ -41,12 +34,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
     const { config, metrics, log, lifecycle, clock, ring } = service;
     const database = service.database(config);
     const telemetry = new AuthTelemetry(metrics, log);
-    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
-    const definitions = [eventRelay({ schema: 'auth', database, append: eventLog.appendEvents })];
-    const worker = new QueueWorker(definitions, { database, limits: NO_LIMITS, metrics, log });
-    const recorder = new EventRecorder({ schema: 'auth', wake: () => worker.wake(EVENTS_QUEUE) });
+    const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new KeyEvents(recorder);
     const keys = new KeyAdmin({ database, clock, random: randomBytes, telemetry, events });
     const guilds = new GuildAdmin({ database, clock, telemetry });
@@ -89,7 +77,6 @@ export const authService: ServiceDefinition<AuthConfig> = {
     const canEraseGuild = (guildId: string) => keys.mayBeDeleted(guildId);
     const erasure = erasureMethods({ database, rules: erasureRules, log, canEraseGuild });
     grpc.addForOperators(ErasureServiceService, erasure, guard);
-    const queueAdmin = queueAdminMethods({ database, definitions, log, wake: () => worker.wake() });
     grpc.addForOperators(QueueAdminServiceService, queueAdmin, guard);
     const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
     lifecycle.add(new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds }));

@@ -1,11 +1,7 @@
-import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { createEventQueue } from '#kit/events/event-queue.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
-import { queueAdminMethods } from '#kit/queue/admin.ts';
-import { NO_LIMITS } from '#kit/queue/definition.ts';
-import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
 import { Discord } from '#platforms/discord/discord.ts';
@@ -14,7 +10,6 @@ import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.t
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsRoutes } from '#proto/rest/bindings.ts';
 import { type BindingsConfig, readBindingsConfig } from './config.ts';
@@ -41,9 +36,6 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       repeatable: ['getLinks'],
     });
-    const { appendEvents: append } = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
     const processes = config.CHAT_PROCESSES;
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const game = new Roblox({ config, shared, breakers, metrics, clock });
@@ -56,10 +48,8 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const definitions = [eventRelay({ schema: 'bindings', database, append })];
-    const worker = new QueueWorker(definitions, { database, limits: NO_LIMITS, metrics, log });
-    const wake = () => worker.wake(EVENTS_QUEUE);
-    const events = new BindingEvents(new EventRecorder({ schema: 'bindings', wake }));
+    const { recorder, worker, queueAdmin } = createEventQueue(service, database);
+    const events = new BindingEvents(recorder);
     const view = bindingView;
     const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry, events, view });
     const checks = new Checks({ bindings, game, lookup });
@@ -71,7 +61,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
     service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },
 };

@@ -6,9 +6,10 @@ import { amount, withinBound } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import { startReplicaProcess } from '#test/system/replica-process.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
+import { LOOPBACK } from './delivery/fixture.ts';
 import { recorded } from './fixture.ts';
 import type { Receiver } from './fixtures/receiver.ts';
-import { LOCAL_WEBHOOKS, WebhookFixture } from './fixtures/webhooks.ts';
+import { WebhookFixture } from './fixtures/webhooks.ts';
 
 const ENDPOINTS = amount(5_000, 100_000);
 const SECONDS = amount(10, 60);
@@ -42,7 +43,7 @@ beforeAll(async () => {
   );
   await fixture.rows('ANALYZE events.endpoints');
   await fixture.events.stop();
-  const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOCAL_WEBHOOKS };
+  const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOOPBACK };
   ({ at: fixture.events } = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment));
 }, 300_000);
 afterAll(() => fixture.stop());

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PATIENCE } from '#test/patience.ts';
 import { startReplicaProcess } from '#test/system/replica-process.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
+import { LOOPBACK } from './delivery/fixture.ts';
 import { newGuild, recordedFrom } from './fixture.ts';
-import { LOCAL_WEBHOOKS, WebhookFixture } from './fixtures/webhooks.ts';
+import { WebhookFixture } from './fixtures/webhooks.ts';
 
 const fixture = new WebhookFixture();
 beforeAll(() => fixture.start());
@@ -17,7 +18,7 @@ test('a process that is killed between a request and the stored cursor loses not
   receiver.respond = (_request, response) => (isAnswering ? response.end() : undefined);
   await fixture.create(guildId, { url: receiver.url });
   await fixture.events.stop();
-  const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOCAL_WEBHOOKS };
+  const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOOPBACK };
   const process = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
   const events = recordedFrom(1, 3).map((event) => ({ ...event, guildId }));
   await fixture.log(process.at).appendEvents({ service: 'moderation', events });

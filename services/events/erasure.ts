@@ -16,6 +16,7 @@ export const erasureRules: readonly ErasureRule[] = [
   },
   { table: 'events.parked' },
   { table: 'events.endpoints' },
+  { table: 'events.revoked_keys' },
   // Stored responses are encrypted, under idempotency keys that clients chose; they are deleted within a day.
   { table: 'events.idempotency' },
   {

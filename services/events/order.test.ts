@@ -7,7 +7,7 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
 import { EventLog } from './domain/log.ts';
 import { EventsFixture, newGuild, recorded } from './fixture.ts';
-import { EventsTelemetry } from './telemetry.ts';
+import { EventsTelemetry } from './telemetry/log.ts';
 
 const WRITERS = 16;
 const CALLS = 25;

@@ -8,7 +8,7 @@ import { databaseRows } from '#test/postgres/database.ts';
 import { prepareRoles } from '../../deploy/database-roles.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { EventsFixture, newGuild, recordedFrom } from './fixture.ts';
-import { EventsTelemetry } from './telemetry.ts';
+import { EventsTelemetry } from './telemetry/log.ts';
 
 const DAY = 24 * 3600;
 const RETENTION_SECONDS = 30 * DAY;

@@ -29,11 +29,12 @@ import { streamHandlers } from './http/stream.ts';
 import { webhooksHandlers } from './http/webhooks.ts';
 import { DELIVERY_DAYS } from './store/deliveries.ts';
 import { readNewestSeqs } from './store/log.ts';
-import { EventsTelemetry } from './telemetry.ts';
+import { EventsTelemetry } from './telemetry/log.ts';
 import { buildWebhooks } from './webhooks.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new events. */
 const EVENTS_CHANNEL = 'events_log';
+const DAY_SECONDS = 24 * 3600;
 
 /** Defines the events service: the log of what happened in each guild, and its readers. */
 export const eventsService: ServiceDefinition<EventsConfig> = {
@@ -116,7 +117,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
     service.serveOperators(grpc, WebhookAdminServiceService, webhookMethods({ database, ...webhooks }));
     service.serveOperators(grpc, EventAdminServiceService, eventAdminMethods(eventLog));
-    const erasedPersons = new ErasedPersons({ database, log: eventLog, clock });
+    const erasedPersons = new ErasedPersons({ database, log: eventLog });
     const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const rules = urlRules(config);
@@ -132,6 +133,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
 /** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: EventsConfig): RetentionRule[] => [
   { table: 'events.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  { table: 'events.revoked_keys', column: 'revoked_at', seconds: DAY_SECONDS },
 ];
 
 /**

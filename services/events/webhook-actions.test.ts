@@ -188,4 +188,53 @@ describe('a webhook is disabled', () => {
     await fixture.append(guildId, [again], 'auth');
     expect(await fixture.webhook(guildId, one.id)).toMatchObject({ enabled: false, disabled_reason: 'key_revoked' });
   });
+
+  test('by no key that was revoked while its request was on the way', async () => {
+    const guildId = newGuild();
+    const { url } = await fixture.receiver();
+    const of = (number: number) => ({ principal: { keyId: `${guildId}-${number}` } });
+    const { id } = await fixture.create(guildId, { url }, of(8));
+    await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, { enabled: false }, of(8));
+    const revoked = recorded(1, { type: 'key.revoked', data: JSON.stringify({ id: `${guildId}-7` }) });
+    await fixture.append(guildId, [revoked], 'auth');
+    const body = { guild_id: guildId, url, types: ['*'] };
+    const created = await fixture.send(guildId, 'POST', '/webhooks', body, of(7));
+    expect(created).toMatchObject({ status: 401, body: { details: { code: 'INVALID_API_KEY' } } });
+    for (const change of [{ enabled: true }, { url: `${url}/other` }, { types: ['ban.*'] }]) {
+      expect((await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, change, of(7))).status).toBe(401);
+    }
+    expect(await fixture.webhook(guildId, id)).toMatchObject({ url, enabled: false, types: ['*'] });
+    expect((await fixture.send(guildId, 'PATCH', `/webhooks/${id}`, { enabled: true }, of(8))).status).toBe(200);
+  });
+});
+
+test('an endpoint receives no more events of types that its key may no longer read', async () => {
+  const guildId = newGuild();
+  const receiver = await fixture.receiver();
+  const keyId = `${guildId}-7`;
+  const principal = { keyId, scopes: ['webhooks:write', 'moderation:read'] };
+  const { id } = await fixture.create(guildId, { url: receiver.url }, { principal });
+  await fixture.append(guildId, [recorded(1)]);
+  await receiver.expectSeqs(1);
+  const changed = (number: number, scopes: string[] | null) =>
+    recorded(number, { type: 'key.changed', data: JSON.stringify({ id: keyId, scopes }) });
+  await fixture.append(guildId, [changed(1, ['webhooks:write'])], 'auth');
+  await fixture.append(guildId, [recorded(2)]);
+  await expect.poll(async () => (await fixture.webhook(guildId, id)).delivered_seq, PATIENCE).toBe(3);
+  expect(receiver.seqs).toEqual([1, 2]);
+  await fixture.append(guildId, [changed(2, null)], 'auth');
+  await fixture.append(guildId, [recorded(3)]);
+  await receiver.expectSeqs(1, 2, 4, 5);
+});
+
+test('a request that was admitted before its key lost scopes creates a webhook without them', async () => {
+  const guildId = newGuild();
+  const receiver = await fixture.receiver();
+  const keyId = `${guildId}-7`;
+  const data = JSON.stringify({ id: keyId, scopes: ['webhooks:write'] });
+  await fixture.append(guildId, [recorded(1, { type: 'key.changed', data })], 'auth');
+  const { id } = await fixture.create(guildId, { url: receiver.url }, { principal: { keyId } });
+  await fixture.append(guildId, [recorded(1)]);
+  await expect.poll(async () => (await fixture.webhook(guildId, id)).delivered_seq, PATIENCE).toBe(2);
+  expect(receiver.seqs).toEqual([]);
 });

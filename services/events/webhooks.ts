@@ -7,8 +7,8 @@ import { Messages } from './delivery/messages.ts';
 import { Sender } from './delivery/sender.ts';
 import { newSecret } from './delivery/signature.ts';
 import { normalisedUrl } from './delivery/url-rules.ts';
-import { Attempts } from './domain/deliver/attempts.ts';
-import { DeliveryScheduler } from './domain/deliver/scheduler.ts';
+import { Attempts } from './domain/deliveries/attempts.ts';
+import { DeliveryScheduler } from './domain/deliveries/scheduler.ts';
 import { Disabling } from './domain/disabling.ts';
 import type { EventLog } from './domain/log.ts';
 import { renewSecrets } from './domain/secrets.ts';
@@ -18,7 +18,7 @@ import { WebhookState } from './domain/webhook-state.ts';
 import { Webhooks } from './domain/webhooks.ts';
 import { webhookView } from './http/webhook-views.ts';
 import { countEndpoints } from './store/stats.ts';
-import { WebhookTelemetry } from './webhook-telemetry.ts';
+import { WebhookTelemetry } from './telemetry/webhooks.ts';
 
 export interface WebhookParts {
   database: Database;
@@ -37,7 +37,7 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
   const attempts = new Attempts({ send, clock, telemetry });
   const { disableGone } = disabling;
   const scheduler = new DeliveryScheduler({ database, attempts, disableGone, telemetry });
-  wakeups.onAnyGuild((guildIds) => scheduler.wake(guildIds ?? []));
+  wakeups.onWake((guildIds) => scheduler.wake(guildIds ?? []));
   const upkeep = new Upkeep({
     jobs: {
       'disable failing webhooks': () => disabling.disableFailing(),

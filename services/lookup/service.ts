@@ -1,14 +1,9 @@
-import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { createEventQueue } from '#kit/events/event-queue.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
-import { queueAdminMethods } from '#kit/queue/admin.ts';
-import { NO_LIMITS } from '#kit/queue/definition.ts';
-import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
@@ -28,13 +23,8 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { config, metrics, log } = service;
     const database = service.database(config);
     const { clock } = service;
-    const { appendEvents: append } = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
-    const definitions = [eventRelay({ schema: 'lookup', database, append })];
-    const worker = new QueueWorker(definitions, { database, limits: NO_LIMITS, metrics, log });
-    const wake = () => worker.wake(EVENTS_QUEUE);
-    const events = new LookupEvents(new EventRecorder({ schema: 'lookup', wake }));
+    const { recorder, worker, queueAdmin } = createEventQueue(service, database);
+    const events = new LookupEvents(recorder);
     const links = new Links({ database, telemetry: new LookupTelemetry(metrics, log), events });
     service.lifecycle.add(worker);
     service.lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
@@ -42,7 +32,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },
 };

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
@@ -14,7 +15,6 @@ import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
@@ -74,9 +74,6 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       deadlineMs: EVALUATE_MS,
       repeatable: ['listBindings', 'evaluate'],
     });
-    const { appendEvents: append } = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
     const processes = config.CHAT_PROCESSES;
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const game = new Roblox({ config, shared, breakers, metrics, clock });
@@ -134,7 +131,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       roleChangeQueue(roles),
       nicknameQueue(nicknames),
       jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
-      eventRelay({ schema: 'members', database, append }),
+      eventRelayOf(service, database),
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);

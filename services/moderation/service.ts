@@ -1,5 +1,6 @@
+import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from '#kit/events/relay.ts';
+import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
@@ -13,7 +14,6 @@ import type { ServiceDefinition } from '#kit/service/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
@@ -69,13 +69,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const eventLog = service.client(EventLogServiceService, 'events', config.EVENTS_GRPC_ADDRESS, {
-      repeatable: ['appendEvents'],
-    });
-    const definitions = [
-      decisionQueue({ clock, deliver, telemetry }),
-      eventRelay({ schema: 'moderation', database, append: eventLog.appendEvents }),
-    ];
+    const definitions = [decisionQueue({ clock, deliver, telemetry }), eventRelayOf(service, database)];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',

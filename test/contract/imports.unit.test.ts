@@ -103,15 +103,16 @@ test('code of tests is recognisable by its name, and only tests import it', () =
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
 
-const RELAY = 'services/kit/events/relay.ts';
+/** The relay of events and its set-up are a part of each service that records events. */
+const RELAY = ['services/kit/events/relay.ts', 'services/kit/events/event-queue.ts'];
 
 /** The services whose generated code a file uses. */
 const calledBy = ({ imports }: Source) =>
   imports.flatMap(({ target }) => /^proto\/gen\/guild\/([^/]+)\//.exec(target)?.[1] ?? []);
 
 test('services call each other over gRPC only as CALLS lists', () => {
-  // Auth decodes operators' requests to other services, but calls none. The relay is a part of each service.
-  const others = ['services/auth/domain/operators/roles.ts', RELAY];
+  // Auth decodes operators' requests to other services, but calls none.
+  const others = ['services/auth/domain/operators/roles.ts', ...RELAY];
   const callers = CODE.filter(
     ({ path }) => serviceOf(path) !== 'cli' && !path.startsWith('deploy/') && !others.includes(path),
   );

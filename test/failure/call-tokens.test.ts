@@ -31,7 +31,7 @@ interface Method {
 
 /** Contracts that several services implement. */
 const SHARED: Record<string, string[]> = {
-  'guild.common.v1.QueueAdminService': ['members', 'moderation', 'lookup', 'bindings'],
+  'guild.common.v1.QueueAdminService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
   'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
 };
 

@@ -52,7 +52,7 @@ test('kill -9 of each process in turn: there is no change without its event and 
     return ROUNDS * KILLABLE.length;
   };
   // A rejected write ends the test immediately.
-  const kills = await Promise.race([killing(), Promise.all(runs.map(({ writing }) => writing)).then(() => 0)]);
+  const kills = await Promise.race([killing(), Promise.all(runs.map(({ running }) => running)).then(() => 0)]);
   expect(kills).toBeGreaterThan(0);
   await Promise.all(runs.map((run) => run.stopWriting()));
   await expect.poll(() => faultsOf(runs), QUIET).toEqual([]);

@@ -30,14 +30,16 @@ export const events: DashboardSpec = {
         title: 'Age of the oldest event that waits to be stored',
         description: 'Events that wait in the database of the service that recorded them.',
         unit: 's',
-        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${NAMESPACE},queue="events"})` },
+        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${NAMESPACE},job=~"guild-data/.+",queue="events"})` },
         alerts: ['GuildDataEventsLate'],
       },
       {
         title: 'Events that wait to be stored',
         description: 'By service; counted up to 10,000.',
         unit: 'short',
-        queries: { '{{job}}': `max by (job) (queue_items{${NAMESPACE},queue="events",state="queued"})` },
+        queries: {
+          '{{job}}': `max by (job) (queue_items{${NAMESPACE},job=~"guild-data/.+",queue="events",state="queued"})`,
+        },
       },
       {
         title: 'Size of the tables by days',
@@ -64,15 +66,26 @@ export const events: DashboardSpec = {
       },
       {
         title: 'Open streams',
-        description: 'Streams of server-sent events that the gateways relay.',
+        description:
+          'Streams of server-sent events that the gateways relay, and that the replicas of events have open.',
         unit: 'short',
-        queries: { '{{instance}}': `sum by (instance) (gateway_event_streams{${GATEWAY}})` },
+        queries: {
+          '{{instance}}': `sum by (instance) (gateway_event_streams{${GATEWAY}})`,
+          'events {{instance}}': `sum by (instance) (events_open_streams{${EVENTS}})`,
+        },
       },
       {
         title: 'Ended streams by reason',
-        description: 'Why streams ended. Clients connect again unless their key lost the right to it.',
+        description: 'Why the gateways ended streams. Clients connect again unless their key lost the right to it.',
         unit: 'ops',
         queries: { '{{reason}}': `sum by (reason) (rate(gateway_event_stream_ends_total{${GATEWAY}}[${RATE}]))` },
+      },
+      {
+        title: 'Streams that the events service ended, by reason',
+        description:
+          'The process drains; the reader did not read (behind); the guild opened more than 20 (replaced); the events are no longer stored (gone); the gateway or the client disconnected (client).',
+        unit: 'ops',
+        queries: { '{{reason}}': `sum by (reason) (rate(events_stream_ends_total{${EVENTS}}[${RATE}]))` },
       },
     ],
     Webhooks: [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, listOf, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, listOf, numberQuery, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
 import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
@@ -113,11 +113,11 @@ export const serverRows = {
     guild: 'header',
     params: z.object({ serverId: namedServerId }),
     query: z.object({
-      limit: wholeNumber(1, MAX_COMMANDS, 20).meta({
+      limit: numberQuery(1, MAX_COMMANDS).default(20).meta({
         description: 'Maximum number of commands; 20 if omitted',
         example: 20,
       }),
-      wait: wholeNumber(0, MAX_WAIT_SECONDS, 0).meta({
+      wait: numberQuery(0, MAX_WAIT_SECONDS).default(0).meta({
         description: 'Maximum number of seconds to wait for the first command; 0 if omitted',
         example: 25,
       }),
@@ -162,16 +162,3 @@ export const serverRows = {
     },
   }),
 };
-
-/** A whole number in a query string. */
-function wholeNumber(min: number, max: number, fallback: number) {
-  return z
-    .string()
-    .refine((value) => /^[0-9]{1,3}$/.test(value) && Number(value) >= min && Number(value) <= max, {
-      error: `must be a whole number from ${min} to ${max}`,
-    })
-    .transform(Number)
-    .pipe(z.number())
-    .default(fallback)
-    .meta({ type: 'integer', minimum: min, maximum: max });
-}

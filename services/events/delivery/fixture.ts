@@ -56,6 +56,7 @@ function isComplete(text: string): boolean {
 export const response = (body: string, head = 'HTTP/1.1 200 OK') =>
   `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
+/** The environment in which webhooks may be sent to this machine. */
 export const LOOPBACK = { WEBHOOKS_ALLOW_HTTP: 'true', WEBHOOKS_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
 /** Creates a sender that may send to loopback, unless the environment says otherwise, and resolves all names to it. */

@@ -1,11 +1,15 @@
-import { disableEndpointsOfKeys, markEndpointsDue } from '../store/endpoints.ts';
+import { disableEndpointsOfKeys, markEndpointsDue, setScopesOfKey } from '../store/endpoints.ts';
+import { addRevokedKeys } from '../store/revoked-keys.ts';
 import type { Disabling } from './disabling.ts';
 import type { AppendHook } from './log.ts';
 
 /** The events after which the endpoints of a key are disabled. Their data has the ID of the key. */
 const REVOCATIONS = ['key.revoked', 'key.leaked'];
 
-/** Makes endpoints due for new events, and disables those of revoked keys, in the transaction that stores the events. */
+/**
+ * In the transaction that stores events: makes endpoints due for them, gives the endpoints of a changed key its scopes,
+ * and disables those of revoked keys.
+ */
 export function webhookHook(disabling: () => Disabling): AppendHook {
   return async (transaction, appended) => {
     await markEndpointsDue(
@@ -17,11 +21,16 @@ export function webhookHook(disabling: () => Disabling): AppendHook {
       })),
     );
     for (const { guildId, events } of appended) {
-      const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => keyIdOf(data));
+      for (const { data } of events.filter(({ type }) => type === 'key.changed')) {
+        const { id, scopes } = keyIn(data);
+        if (scopes !== undefined) await setScopesOfKey(transaction, guildId, { keyId: String(id), scopes });
+      }
+      const keyIds = events.filter(({ type }) => REVOCATIONS.includes(type)).map(({ data }) => String(keyIn(data).id));
       if (keyIds.length === 0) continue;
+      await addRevokedKeys(transaction, guildId, keyIds);
       await disabling().report(transaction, await disableEndpointsOfKeys(transaction, guildId, keyIds));
     }
   };
 }
 
-const keyIdOf = (data: string) => String((JSON.parse(data) as { id?: unknown }).id);
+const keyIn = (data: string) => JSON.parse(data) as { id?: unknown; scopes?: string[] | null };

@@ -1,20 +1,18 @@
-import { randomUUID } from 'node:crypto';
-import { currentEventSource, type EventSource } from '#kit/events/source.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { DisabledReason } from '#proto/rest/webhooks/schemas.ts';
 import * as store from '../store/endpoints.ts';
+import { lockLog } from '../store/log.ts';
 import { findFailing } from '../store/parked.ts';
 import { recordOnly } from '../store/turns.ts';
-import type { WebhookTelemetry } from '../webhook-telemetry.ts';
-import type { Attempted } from './deliver/attempts.ts';
-import { MAX_FAILING_SECONDS } from './deliver/schedule.ts';
+import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
+import type { Attempted } from './deliveries/attempts.ts';
+import { MAX_FAILING_SECONDS } from './deliveries/schedule.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { EventLog } from './log.ts';
-import type { OwnEvent } from './log-event.ts';
+import { ownEvent } from './log-event.ts';
 
 /** The maximum number of failing endpoints that one sweep disables. */
 const BATCH = 100;
-const SYSTEM: EventSource = { kind: 'system', id: 'events' };
 
 export interface DisablingOptions {
   database: Database;
@@ -54,7 +52,7 @@ export class Disabling {
     await log.appendOwn(
       transaction,
       first.guildId,
-      disabled.map((endpoint) => disabledEvent(view(endpoint))),
+      disabled.map((endpoint) => ownEvent('webhook.disabled', view(endpoint))),
     );
     transaction.afterCommit(() => disabled.forEach((endpoint) => telemetry.disabled(endpoint)));
   }
@@ -62,7 +60,7 @@ export class Disabling {
   /** Disables an endpoint whose receiver responded with 410, unless its URL was changed meanwhile; stores the attempt. */
   disableGone = async (endpoint: Pick<Endpoint, 'guildId' | 'id' | 'url'>, attempt: Attempted): Promise<void> => {
     await this.#options.database.transaction(async (transaction) => {
-      await store.lockLog(transaction, endpoint.guildId);
+      await lockLog(transaction, endpoint.guildId);
       await recordOnly(transaction, endpoint, attempt);
       await this.disable(transaction, endpoint, 'gone');
     });
@@ -73,22 +71,11 @@ export class Disabling {
     const { database } = this.#options;
     for (const { guildId, id } of await findFailing(database, MAX_FAILING_SECONDS, BATCH)) {
       await database.transaction(async (transaction) => {
-        await store.lockLog(transaction, guildId);
+        await lockLog(transaction, guildId);
         // An attempt may have succeeded since.
         const isFailing = await store.lockFailing(transaction, { guildId, id }, MAX_FAILING_SECONDS);
         if (isFailing) await this.disable(transaction, { guildId, id }, 'failing');
       });
     }
   }
-}
-
-function disabledEvent(data: object): OwnEvent {
-  return {
-    id: randomUUID(),
-    type: 'webhook.disabled',
-    createdAtMs: Date.now(),
-    source: currentEventSource() ?? SYSTEM,
-    persons: [],
-    data: JSON.stringify(data),
-  };
 }

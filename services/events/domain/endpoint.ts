@@ -8,7 +8,7 @@ export interface Endpoint {
   guildId: string;
   /** A UUID. */
   id: string;
-  /** The ID of the key with whose scopes the endpoint reads; its revocation disables the endpoint. */
+  /** The ID of the key with whose present scopes the endpoint reads; its revocation disables the endpoint. */
   keyId: string;
   /** null: all scopes. */
   scopes: readonly string[] | null;

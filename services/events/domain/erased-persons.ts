@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import type { Clock } from '#kit/clock.ts';
-import { currentEventSource } from '#kit/events/source.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { isErasureReported } from '../store/erased-persons.ts';
 import type { EventLog } from './log.ts';
+import { ownEvent } from './log-event.ts';
 
 /** The accounts of a person who is erased; at least one is set. */
 export interface ErasedPerson {
@@ -14,7 +12,6 @@ export interface ErasedPerson {
 export interface ErasedPersonsOptions {
   database: Database;
   log: EventLog;
-  clock: Clock;
 }
 
 /** Reports the erasure of persons as events, so that systems with copies of their data erase these too. */
@@ -30,7 +27,7 @@ export class ErasedPersons {
    * person's events are erased: an erasure that was interrupted and is repeated has then been reported.
    */
   async report(guildId: string, { chatId, gameId }: ErasedPerson): Promise<void> {
-    const { database, log, clock } = this.#options;
+    const { database, log } = this.#options;
     const persons = [
       ...(chatId === undefined ? [] : [`chat:${chatId}`]),
       ...(gameId === undefined ? [] : [`game:${gameId}`]),
@@ -40,14 +37,7 @@ export class ErasedPersons {
     await database.transaction(async (transaction) => {
       if (await isErasureReported(transaction, guildId, { persons, marks })) return;
       await log.appendOwn(transaction, guildId, [
-        {
-          id: randomUUID(),
-          type: 'person.erased',
-          createdAtMs: clock.now(),
-          source: currentEventSource() ?? { kind: 'system', id: 'events' },
-          persons: marks,
-          data: JSON.stringify({ chat_id: chatId ?? null, game_id: gameId ?? null }),
-        },
+        ownEvent('person.erased', { chat_id: chatId ?? null, game_id: gameId ?? null }, marks),
       ]);
     });
   }

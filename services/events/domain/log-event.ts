@@ -1,4 +1,6 @@
-import type { EventSource } from '#kit/events/source.ts';
+import { randomUUID } from 'node:crypto';
+import { currentEventSource, type EventSource } from '#kit/events/source.ts';
+import type { EventType } from '#proto/rest/events/index.ts';
 
 /** An event as it is stored and sent to readers. */
 export interface LogEvent {
@@ -28,3 +30,13 @@ export interface RecordedEvent {
 
 /** An event that the events service itself records, in a transaction of its own schema. */
 export type OwnEvent = Omit<RecordedEvent, 'guildId' | 'number'>;
+
+/** Returns an event of this service that happens now, caused by who sent the current request, or else by the service. */
+export const ownEvent = (type: EventType, data: object, persons: string[] = []): OwnEvent => ({
+  id: randomUUID(),
+  type,
+  createdAtMs: Date.now(),
+  source: currentEventSource() ?? { kind: 'system', id: 'events' },
+  persons,
+  data: JSON.stringify(data),
+});

@@ -2,7 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import { appendOwnEvents, appendRecorded, type ReadEvents, type ReadRequest, readEvents } from '../store/log.ts';
 import { createPartitions, isMissingPartition } from '../store/partitions.ts';
-import type { EventsTelemetry } from '../telemetry.ts';
+import type { EventsTelemetry } from '../telemetry/log.ts';
 import type { OwnEvent, RecordedEvent } from './log-event.ts';
 
 /** The new events of a guild. */

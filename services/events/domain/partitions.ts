@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import { createPartitions, dropExpiredPartition, forgetExpiredDays, partitionStats } from '../store/partitions.ts';
-import type { EventsTelemetry } from '../telemetry.ts';
+import type { EventsTelemetry } from '../telemetry/log.ts';
 
 /** The number of days for which partitions are created ahead. */
 const DAYS_AHEAD = 7;

@@ -77,7 +77,7 @@ export class Polls implements Part {
   }
 
   async start(): Promise<void> {
-    this.#options.wakeups.onAnyGuild((guildIds) => {
+    this.#options.wakeups.onWake((guildIds) => {
       if (guildIds === undefined) void this.#recheck();
       else for (const guildId of guildIds) this.#markDirty(guildId);
     });

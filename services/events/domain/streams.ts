@@ -8,7 +8,7 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
 import { type ReadEvents, readNewestSeqs } from '../store/log.ts';
 import { bytesAfter } from '../store/streams.ts';
-import type { EventsTelemetry } from '../telemetry.ts';
+import type { EventsTelemetry } from '../telemetry/log.ts';
 import { EventStream, type StreamEnd, type StreamSink } from './event-stream.ts';
 import type { EventLog } from './log.ts';
 import { StreamPlaces } from './stream-places.ts';
@@ -60,6 +60,8 @@ export class Streams implements Part {
   readonly #limit = pLimit(MAX_READERS);
   #size = 0;
   #checks = 0;
+  /** The number of times that streams were woken. */
+  #wakes = 0;
   #isDraining = false;
   #isChecking = false;
   #timer: NodeJS.Timeout | undefined;
@@ -75,7 +77,7 @@ export class Streams implements Part {
   }
 
   async start(): Promise<void> {
-    this.#options.wakeups.onAnyGuild((guildIds) => {
+    this.#options.wakeups.onWake((guildIds) => {
       if (guildIds === undefined) void this.#recheck().catch(() => undefined);
       else for (const guildId of guildIds) this.#wake(guildId);
     });
@@ -138,9 +140,12 @@ export class Streams implements Part {
     this.#places.release(stream);
   }
 
-  /** Streams that have all events read all types, so that one read serves all of them. */
+  /**
+   * Streams that have all events read all types, so that one read serves all of them. A read that began before a wake may
+   * not have the event that the wake is for.
+   */
   #read(guildId: string, after: number | null, types?: readonly string[]): Promise<ReadEvents> {
-    const key = `${guildId} ${after} ${types?.join() ?? '*'}`;
+    const key = `${this.#wakes} ${guildId} ${after} ${types?.join() ?? '*'}`;
     return this.#reads.run(key, () => this.#limit(() => this.#readLog(guildId, after, types ?? EVENT_TYPE_NAMES)));
   }
 
@@ -149,6 +154,7 @@ export class Streams implements Part {
   }
 
   #wake(guildId: string): void {
+    this.#wakes++;
     for (const stream of this.#guilds.get(guildId)?.values() ?? []) stream.wake();
   }
 
@@ -195,6 +201,7 @@ export class Streams implements Part {
     const guildIds = [...this.#guilds.keys()];
     for (let start = 0; start < guildIds.length; start += GUILDS_PER_RECHECK) {
       const newest = await readNewestSeqs(this.#options.database, guildIds.slice(start, start + GUILDS_PER_RECHECK));
+      this.#wakes++;
       for (const { guildId, newestSeq } of newest) {
         for (const stream of this.#guilds.get(guildId)?.values() ?? []) if (stream.position < newestSeq) stream.wake();
       }

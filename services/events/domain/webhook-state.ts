@@ -2,7 +2,8 @@ import { ApiError } from '#kit/errors.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { DisabledReason } from '#proto/rest/webhooks/schemas.ts';
 import * as store from '../store/endpoints.ts';
-import { readEvents, readEventsById } from '../store/log.ts';
+import { findChangedScopes } from '../store/key-scopes.ts';
+import { lockLog, readEvents, readEventsById } from '../store/log.ts';
 import { parkNow } from '../store/parked.ts';
 import type { Disabling } from './disabling.ts';
 import { type Endpoint, MAX_PARKED } from './endpoint.ts';
@@ -30,7 +31,7 @@ export class WebhookState {
 
   /** Locks the log of a guild and an endpoint, in this order. Throws NOT_FOUND if the guild has no such endpoint. */
   async lock(transaction: Transaction, guildId: string, id: string): Promise<LockedEndpoint> {
-    const newestSeq = await store.lockLog(transaction, guildId);
+    const newestSeq = await lockLog(transaction, guildId);
     return { newestSeq, endpoint: (await store.lockEndpoint(transaction, guildId, id)) ?? notFound() };
   }
 
@@ -52,6 +53,18 @@ export class WebhookState {
     this.wakeAfter(transaction, endpoint.guildId);
     if (from === undefined) return enabled ?? notFound();
     return this.#move(transaction, endpoint, from);
+  }
+
+  /**
+   * Gives an endpoint the scopes that its key has now: a request may have been admitted before its key lost scopes, and get
+   * here after the event about it. Returns the endpoint as it is then.
+   */
+  async withPresentScopes(transaction: Transaction, { endpoint, newestSeq }: LockedEndpoint): Promise<Endpoint> {
+    const changed = await findChangedScopes(transaction, endpoint, newestSeq);
+    if (!changed) return endpoint;
+    const { scopes } = changed;
+    await store.setScopesOfKey(transaction, endpoint.guildId, { keyId: endpoint.keyId, scopes });
+    return { ...endpoint, scopes };
   }
 
   /** Sends all events from a seq again. Throws CONFLICT if the endpoint is disabled, and EVENTS_GONE like `enable`. */

@@ -11,7 +11,9 @@ import type { DeliveryResult } from '../delivery/sender.ts';
 import type { DeliveryPosition } from '../store/deliveries.ts';
 import * as deliveries from '../store/deliveries.ts';
 import * as store from '../store/endpoints.ts';
-import type { WebhookTelemetry } from '../webhook-telemetry.ts';
+import { lockLog } from '../store/log.ts';
+import { isRevoked } from '../store/revoked-keys.ts';
+import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
 import type { Delivery, Endpoint, EndpointSecrets } from './endpoint.ts';
 import type { LogEvent } from './log-event.ts';
 import { encryptSecret, newestKey } from './secrets.ts';
@@ -102,7 +104,8 @@ export class Webhooks {
     const { from, ...settings } = wanted;
     const secret = newSecret();
     return this.#write('created', write, owner, async (transaction) => {
-      const newestSeq = await store.lockLog(transaction, guildId);
+      const newestSeq = await lockLog(transaction, guildId);
+      await checkNotRevoked(transaction, guildId, owner);
       const cursorSeq =
         from === undefined ? newestSeq : (await state.cursorBefore(transaction, guildId, from)).cursorSeq;
       const { keyId, scopes } = owner;
@@ -124,7 +127,8 @@ export class Webhooks {
         throw quotaExceeded('webhooks', MAX_WEBHOOKS, `The guild has ${MAX_WEBHOOKS} webhooks, which is the maximum`);
       }
       if (cursorSeq < newestSeq) state.wakeAfter(transaction, guildId);
-      return { endpoint: inserted, data: view(inserted, secret) };
+      const endpoint = await state.withPresentScopes(transaction, { endpoint: inserted, newestSeq });
+      return { endpoint, data: view(endpoint, secret) };
     });
   }
 
@@ -227,7 +231,10 @@ export class Webhooks {
     const { state, normalisedUrl } = this.#options;
     const { endpoint, newestSeq } = locked;
     const isOwner = url !== undefined || types !== undefined || enabled === true;
-    if (isOwner) checkTypes(types ?? endpoint.types, owner);
+    if (isOwner) {
+      checkTypes(types ?? endpoint.types, owner);
+      await checkNotRevoked(transaction, endpoint.guildId, owner);
+    }
     const settings = {
       url: url === undefined ? endpoint.url : normalisedUrl(url),
       types: types ?? endpoint.types,
@@ -237,9 +244,9 @@ export class Webhooks {
     };
     const updated = (await store.updateSettings(transaction, endpoint, settings, newestSeq)) ?? notFound();
     state.wakeAfter(transaction, endpoint.guildId);
-    if (enabled === true) return state.enable(transaction, { endpoint: updated, newestSeq }, from);
     if (enabled === false) return state.disable(transaction, updated, 'requested');
-    return updated;
+    const changed = enabled ? await state.enable(transaction, { endpoint: updated, newestSeq }, from) : updated;
+    return isOwner ? state.withPresentScopes(transaction, { endpoint: changed, newestSeq }) : changed;
   }
 
   /** Runs a change and stores its response in one transaction; counts and logs it unless the response was stored before. */
@@ -259,6 +266,11 @@ export class Webhooks {
     if (changed) telemetry.changed(change, changed, owner.keyId);
     return outcome;
   }
+}
+
+/** Throws INVALID_API_KEY if a key was revoked after the gateway has accepted it, because its webhooks are disabled then. */
+async function checkNotRevoked(transaction: Transaction, guildId: string, { keyId }: Owner): Promise<void> {
+  if (await isRevoked(transaction, guildId, keyId)) throw new ApiError('INVALID_API_KEY');
 }
 
 /** Throws MISSING_SCOPE if a key may read no type of one of the patterns. */

@@ -3,20 +3,17 @@ import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { EventAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
-import { isEventPattern } from '#proto/rest/events.ts';
+import { eventPatterns } from '#proto/rest/events.ts';
 import { guildId } from '#proto/rest/schemas.ts';
 import type { EventLog } from '../domain/log.ts';
 import { visibleTypes } from '../domain/visible-types.ts';
 
-const MAX_TYPES = 50;
 const MAX_BYTES = 1024 * 1024;
 
 const request = z.object({
   guild_id: guildId,
   after: z.int().min(0).optional(),
-  types: z
-    .array(z.string().refine(isEventPattern, { error: 'must be an event type or a group such as ban.*' }))
-    .max(MAX_TYPES),
+  types: eventPatterns,
   limit: z.int().min(1).max(100),
   newest: z.boolean(),
 });

@@ -11,7 +11,7 @@ import { MAX_REPLAYED } from '#proto/rest/webhooks.ts';
 import type { Delivery, Endpoint } from '../domain/endpoint.ts';
 import type { LockedEndpoint, WebhookState } from '../domain/webhook-state.ts';
 import type { Webhooks } from '../domain/webhooks.ts';
-import type { WebhookTelemetry } from '../webhook-telemetry.ts';
+import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
 
 const MAX_PAGE_SIZE = 1_000;
 

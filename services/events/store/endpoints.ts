@@ -12,20 +12,6 @@ export type NewEndpoint = Pick<
 > & { secret: Buffer; secretKey: string };
 
 /**
- * Locks the log of a guild until the transaction ends: no event is stored meanwhile, and no other transaction with this
- * lock runs. Must come before the locks of endpoints, in the order in which events are stored. Returns the newest seq.
- */
-export async function lockLog(transaction: Queryable, guildId: string): Promise<number> {
-  const [counter] = await transaction.query<{ lastSeq: number }>(
-    `INSERT INTO events.counters AS counter (guild_id, last_seq, day)
-     VALUES ($1, 0, (clock_timestamp() AT TIME ZONE 'UTC')::date)
-     ON CONFLICT (guild_id) DO UPDATE SET last_seq = counter.last_seq RETURNING last_seq AS "lastSeq"`,
-    [guildId],
-  );
-  return counter?.lastSeq ?? 0;
-}
-
-/**
  * Inserts an endpoint that receives the events after its cursor up to `newestSeq`. Returns undefined if the guild has
  * `max` endpoints already; the caller must have locked the guild's log.
  */
@@ -166,12 +152,8 @@ export async function moveCursor(
   return moved;
 }
 
-export async function deleteEndpoint(on: Queryable, guildId: string, id: string): Promise<boolean> {
-  const deleted = await on.query('DELETE FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid RETURNING 1', [
-    guildId,
-    id,
-  ]);
-  return deleted.length > 0;
+export async function deleteEndpoint(on: Queryable, guildId: string, id: string): Promise<void> {
+  await on.query('DELETE FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid', [guildId, id]);
 }
 
 /**
@@ -224,5 +206,21 @@ export function disableEndpointsOfKeys(on: Queryable, guildId: string, keyIds: r
      SET enabled = false, disabled_reason = 'key_revoked', lease = NULL, leased_until = NULL
      WHERE guild_id = $1 AND key_id = ANY ($2::text[]) AND enabled RETURNING ${COLUMNS}`,
     [guildId, keyIds],
+  );
+}
+
+/**
+ * Gives the endpoints of a key its present scopes. Turns that read with other ones end. Called under the lock of the
+ * guild's log.
+ */
+export async function setScopesOfKey(
+  on: Queryable,
+  guildId: string,
+  { keyId, scopes }: Pick<Endpoint, 'keyId' | 'scopes'>,
+): Promise<void> {
+  await on.query(
+    `UPDATE events.endpoints SET scopes = $3::text[], lease = NULL, leased_until = NULL
+     WHERE guild_id = $1 AND key_id = $2 AND scopes IS DISTINCT FROM $3::text[]`,
+    [guildId, keyId, scopes],
   );
 }

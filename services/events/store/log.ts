@@ -30,6 +30,20 @@ export function appendOwnEvents(on: Queryable, guildId: string, events: readonly
   return on.query<Appended>(APPEND_OWN, [JSON.stringify(rows)]);
 }
 
+/**
+ * Locks the log of a guild until the transaction ends: no event is stored meanwhile, and no other transaction with this
+ * lock runs. Must come before the locks of endpoints, in the order in which events are stored. Returns the newest seq.
+ */
+export async function lockLog(transaction: Queryable, guildId: string): Promise<number> {
+  const [counter] = await transaction.query<{ lastSeq: number }>(
+    `INSERT INTO events.counters AS counter (guild_id, last_seq, day)
+     VALUES ($1, 0, (clock_timestamp() AT TIME ZONE 'UTC')::date)
+     ON CONFLICT (guild_id) DO UPDATE SET last_seq = counter.last_seq RETURNING last_seq AS "lastSeq"`,
+    [guildId],
+  );
+  return counter?.lastSeq ?? 0;
+}
+
 const rowOf = ({ guildId, createdAtMs, ...event }: RecordedEvent) => ({
   ...event,
   guild_id: guildId,
@@ -151,8 +165,8 @@ const NEWEST = prepared(
   'SELECT guild_id AS "guildId", last_seq AS "newestSeq" FROM events.counters WHERE guild_id = ANY($1::text[])',
 );
 
-/** The bytes of an event in a response besides its data. */
-const EVENT_BYTES = 400;
+/** The bytes of an event besides its data, in a response or a stream. */
+export const EVENT_BYTES = 400;
 
 /**
  * The days lead to the partitions that can have the next events. A guild's seqs have no gaps, so the examined events are

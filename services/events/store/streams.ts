@@ -1,4 +1,5 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
+import { EVENT_BYTES } from './log.ts';
 
 /** How long after its last confirmation a stream counts as open. The streams of a process that died stop counting then. */
 const SEEN_SECONDS = 45;
@@ -62,8 +63,6 @@ export async function removeDeadStreams(on: Queryable): Promise<void> {
   await on.query(`DELETE FROM events.streams WHERE seen_at < clock_timestamp() - interval '${SEEN_SECONDS} s'`);
 }
 
-/** The size of an event in a stream in bytes, besides its data. */
-const EVENT_BYTES = 400;
 /** Enough events for more than 1 MiB, however small they are. */
 const MAX_COUNTED = 3_000;
 

@@ -6,12 +6,13 @@ import { type AppendEventsRequest, EventLogServiceService } from '#proto/gen/gui
 import { EventsFixture, newGuild } from '#services/events/fixture.ts';
 import { connect } from '#test/network/grpc.ts';
 import { ApiError } from '../errors.ts';
+import { Erasure } from '../personal-data/erasure.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
 import { QueueWorker } from '../queue/worker.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { EventRecorder } from './recorder.ts';
-import { EVENTS_QUEUE, eventRelay } from './relay.ts';
+import { EVENTS_QUEUE, eventErasureRules, eventRelay } from './relay.ts';
 
 const fixture = new EventsFixture();
 let database: Database;
@@ -187,6 +188,62 @@ test('an event that is rejected holds up its own guild only, and the events befo
     .toEqual([{ number: 3, error: expect.stringContaining('INVALID_REQUEST') }]);
   await database.query('DELETE FROM lookup.events WHERE guild_id = $1', [guildId]);
 }, 40_000);
+
+test('data of many short items is relayed, although PostgreSQL writes it with a space after each item', async () => {
+  const guildId = newGuild();
+  const details = Array.from({ length: 9_000 }, () => 7);
+  await database.transaction((transaction) =>
+    recorder.record(transaction, [{ guildId, type: 'shield.removed', data: { game_id: 1, details } as never }]),
+  );
+  await startWorker();
+  await relayedAll(guildId);
+  const [event] = await fixture.read(guildId);
+  expect(event?.data).toEqual({ game_id: 1, details });
+}, 30_000);
+
+test('events of the maximum size are relayed, of one guild and of many', async () => {
+  const guilds = Array.from({ length: 100 }, newGuild);
+  const [guildId = ''] = guilds;
+  const reason = 'x'.repeat(18_900);
+  const large = (guild: string) => ({
+    guildId: guild,
+    type: 'shield.removed' as const,
+    data: { game_id: 1, reason } as never,
+  });
+  await database.transaction((transaction) =>
+    recorder.record(transaction, [...guilds.map(large), ...Array.from({ length: 150 }, () => large(guildId))]),
+  );
+  await startWorker();
+  await Promise.all(guilds.map(relayedAll));
+  expect((await fixture.list(guildId, '?after=150')).body.data.next_after).toBe(151);
+}, 60_000);
+
+test.each(['user', 'guild'] as const)(
+  'the erasure of a %s is not done while a call with the data is in flight',
+  async (what) => {
+    const guildId = newGuild();
+    const [called, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    append = async (request) => {
+      called.resolve();
+      await released.promise;
+      await client.appendEvents(request);
+    };
+    await startWorker();
+    await record(guildId, 7001, 2);
+    await called.promise;
+    const log = await createLog({ service: 'test', level: 'silent' });
+    const erasure = new Erasure({ database, rules: eventErasureRules('lookup'), log });
+    const erase = () =>
+      what === 'user' ? erasure.eraseUser(guildId, { game: '7001' }, false) : erasure.eraseGuild(guildId, false);
+    expect(await erase()).toMatchObject({ isDone: false });
+    expect(await gameIds(guildId)).toEqual([]);
+    released.resolve();
+    await expect.poll(erase, { timeout: 10_000 }).toEqual({ tables: [], isDone: true });
+    // The call is complete, so that the erasure of the events service finds what it has stored.
+    expect(await gameIds(guildId)).toEqual([7001, 7002]);
+  },
+  30_000,
+);
 
 test('the age of the oldest event that is not relayed is known', async () => {
   const guildId = newGuild();

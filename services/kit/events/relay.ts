@@ -8,11 +8,12 @@ import type { EventSource } from './source.ts';
 /** The name of the queue of recorded events in metrics, logs and guildctl. */
 export const EVENTS_QUEUE = 'events';
 
-/**
- * The maximum number of events, and of guilds, of one call; with 20 KB each they stay below the size limit of a gRPC
- * message.
- */
+/** The maximum number of events, and of guilds, that are relayed together. */
 const MAX_BATCH = 100;
+/** The maximum size of the events of one call, well below the size limit of a gRPC message (1 MiB). */
+const MAX_CALL_BYTES = 768 * 1024;
+/** The size of an event in a call besides its data and its persons, at most. */
+const EVENT_BYTES = 600;
 /** The maximum number of calls of a process at the same time; fewer than it has database connections. */
 const CONCURRENCY = 3;
 const LEASE_MS = 10_000;
@@ -77,16 +78,37 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
         perGuild,
       ]);
       if (events.length === 0) return;
-      for (let count = events.length; ; count = Math.floor(count / 2)) {
-        try {
-          return await relay(events.slice(0, count));
-        } catch (error) {
-          // The queue shows the error at the event that is rejected: the events of the guild before it are relayed.
-          if (others.length > 0 || count === 1 || isServerError(asApiError(error))) throw error;
+      for (const part of inParts(events)) {
+        for (let count = part.length; ; count = Math.floor(count / 2)) {
+          try {
+            await relay(part.slice(0, count));
+          } catch (error) {
+            // The queue shows the error at the event that is rejected: the events of the guild before it are relayed.
+            if (others.length > 0 || count === 1 || isServerError(asApiError(error))) throw error;
+            continue;
+          }
+          if (count < part.length) return;
+          break;
         }
       }
     },
   };
+}
+
+/** Splits events into parts that are small enough for one call, in their order. */
+function inParts(events: readonly RecordedRow[]): RecordedRow[][] {
+  const parts: RecordedRow[][] = [];
+  let bytes = MAX_CALL_BYTES;
+  for (const event of events) {
+    const size = Buffer.byteLength(event.data) + event.persons.join().length + EVENT_BYTES;
+    bytes += size;
+    if (bytes > MAX_CALL_BYTES) {
+      parts.push([]);
+      bytes = size;
+    }
+    parts.at(-1)?.push(event);
+  }
+  return parts;
 }
 
 const eventsTable = (schema: string): QueueTable => ({ name: `${schema}.events`, id: 'number', idType: 'bigint' });
@@ -98,6 +120,8 @@ const eventsTable = (schema: string): QueueTable => ({ name: `${schema}.events`,
 export const eventErasureRules = (schema: string): ErasureRule[] => [
   {
     table: `${schema}.events`,
+    // The oldest event of the guild; those after it may be part of the same call.
+    sending: 'coalesce(leased_until > clock_timestamp(), false)',
     users: (['chat', 'game'] as const).map((account) => ({
       column: 'persons',
       account,

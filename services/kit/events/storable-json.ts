@@ -2,7 +2,7 @@
  * Escapes that JSON allows and the type jsonb of PostgreSQL does not (the null character and unpaired surrogates), and
  * numbers with an exponent.
  */
-const SUSPICIOUS = /\\u(?:0000|d[89ab])|\de[+-]\d/i;
+const SUSPICIOUS = /\\u(?:0000|d[89a-f])|\de[+-]\d/i;
 const REPLACEMENT = '\ufffd';
 
 /**

@@ -10,3 +10,9 @@ test('what jsonb rejects, or writes with hundreds of digits, is replaced; the re
     words: 'v1e-2',
   });
 });
+
+test('each kind of unpaired surrogate is replaced alone, in texts and in names', () => {
+  expect(JSON.parse(storableJson({ text: 'a\ud800' }))).toEqual({ text: 'a\ufffd' });
+  expect(JSON.parse(storableJson({ text: 'a\udc00' }))).toEqual({ text: 'a\ufffd' });
+  expect(JSON.parse(storableJson({ 'a\udfff': 1 }))).toEqual({ 'a\ufffd': 1 });
+});

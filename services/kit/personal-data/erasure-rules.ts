@@ -24,6 +24,11 @@ export interface ErasureRule {
   table: string;
   /** The SQL condition for rows that are kept when their guild is erased; without it all rows are deleted. */
   keptRows?: string;
+  /**
+   * The SQL condition for rows whose content a process may be sending to another service. An erasure is not done before
+   * they are sent, because that service could store the content after its own erasure.
+   */
+  sending?: string;
   /** The table's columns that name users; left out if there are none. */
   users?: readonly UserColumn[];
   /** SQL for a JSON object that replaces some columns in data exports, because these columns may name other users. */

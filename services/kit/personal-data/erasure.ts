@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { ErasureRule } from './erasure-rules.ts';
@@ -9,6 +10,8 @@ const BATCH = 1_000;
 /** The time in milliseconds after which an erasure call starts no further batch of rows. */
 const WORK_MS = 2_000;
 const MAX_COUNTED = 1_000_000;
+/** Milliseconds between two looks whether rows have been sent to another service. */
+const SENT_POLL_MS = 50;
 
 /** The numbers of rows that a call has erased, or that a dry run would erase. */
 export interface ErasureResult {
@@ -59,15 +62,19 @@ export class Erasure {
     const applying = rules.filter(
       ({ keptRows, belongsToInstallation }) => keptRows !== 'TRUE' && !belongsToInstallation,
     );
-    const targets = applying.map(({ table, keptRows, functions }) => ({
+    const targets = applying.map(({ table, keptRows, sending, functions }) => ({
       table,
-      condition: `guild_id = $1${keptRows === undefined ? '' : ` AND NOT (${keptRows})`}`,
+      condition: ['guild_id = $1', ...[keptRows, sending].flatMap((kept) => kept ?? []).map(negated)].join(' AND '),
       values: [guildId],
       call: functions && { text: `SELECT ${functions.guild}($1, ${BATCH}) AS rows`, values: [guildId] },
     }));
     if (dryRun) return this.#count(targets);
     if (canEraseGuild && !(await canEraseGuild(guildId))) return { tables: [], isDone: false };
-    return this.#erase(guildId, targets);
+    const until = performance.now() + WORK_MS;
+    const result = await this.#erase(guildId, targets, until);
+    // Rows that were being sent have been left out.
+    const { hasSent } = await this.#afterSending(guildId, until);
+    return { ...result, isDone: result.isDone && !hasSent };
   }
 
   /**
@@ -96,7 +103,38 @@ export class Erasure {
         ),
       ];
     });
-    return dryRun ? this.#count(targets) : this.#erase(guildId, targets);
+    if (dryRun) return this.#count(targets);
+    const until = performance.now() + WORK_MS;
+    const result = await this.#erase(guildId, targets, until);
+    // The rows are erased, but their content from before may still be on the way.
+    const { isSending } = await this.#afterSending(guildId, until);
+    return { ...result, isDone: result.isDone && !isSending };
+  }
+
+  /**
+   * Waits until rows of the guild that are being sent now have been sent, but not longer than `until` (of
+   * performance.now()). `hasSent`: there were such rows. `isSending`: some are still being sent.
+   */
+  async #afterSending(guildId: string, until: number): Promise<{ hasSent: boolean; isSending: boolean }> {
+    const { database, rules } = this.#options;
+    let hasSent = false;
+    for (const { table, sending } of rules) {
+      if (sending === undefined) continue;
+      const find = (rows: readonly string[] | null) =>
+        database.query<{ row: string }>(
+          `SELECT ctid::text AS row FROM ${table} WHERE guild_id = $1 AND ${sending}
+             AND ($2::tid[] IS NULL OR ctid = ANY($2::tid[])) LIMIT ${BATCH}`,
+          [guildId, rows],
+        );
+      let rows = (await find(null)).map(({ row }) => row);
+      if (rows.length > 0) hasSent = true;
+      while (rows.length > 0) {
+        if (performance.now() >= until) return { hasSent, isSending: true };
+        await wait(SENT_POLL_MS);
+        rows = (await find(rows)).map(({ row }) => row);
+      }
+    }
+    return { hasSent, isSending: false };
   }
 
   async #count(targets: readonly Target[]): Promise<ErasureResult> {
@@ -113,9 +151,8 @@ export class Erasure {
     return { tables: listed(counts), isDone: true };
   }
 
-  async #erase(guildId: string, targets: readonly Target[]): Promise<ErasureResult> {
+  async #erase(guildId: string, targets: readonly Target[], until: number): Promise<ErasureResult> {
     const { database, log, erased } = this.#options;
-    const until = performance.now() + WORK_MS;
     const counts = new Map<string, number>();
     let isDone = true;
     for (const target of targets) {
@@ -194,5 +231,7 @@ async function eraseBatch(
 function add(counts: Map<string, number>, table: string, rows: number): void {
   if (rows > 0) counts.set(table, (counts.get(table) ?? 0) + rows);
 }
+
+const negated = (condition: string) => `NOT (${condition})`;
 
 const listed = (counts: ReadonlyMap<string, number>) => [...counts].map(([table, rows]) => ({ table, rows }));

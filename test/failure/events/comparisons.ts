@@ -125,6 +125,10 @@ const EXACT: readonly Comparison[] = [
     stored: `SELECT 'key.expiring ' || guild_id || '-' || number FROM auth.keys WHERE guild_id = $1
       AND expires_at < clock_timestamp() + interval '7 days' AND (revoked_at IS NULL OR expiring_reported = expires_at)`,
   },
+  {
+    types: ['webhook.disabled'],
+    stored: `SELECT 'webhook.disabled ' || id FROM events.endpoints WHERE guild_id = $1 AND NOT enabled`,
+  },
 ];
 
 /**

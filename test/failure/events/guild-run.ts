@@ -4,7 +4,7 @@ import { followWithCurl, type StreamClient } from '../stream-clients.ts';
 import { Writer } from '../writer.ts';
 import { compare, PlatformState } from './comparisons.ts';
 import { GuildWriter, type Turn } from './guild-writer.ts';
-import { keysTurn } from './key-turns.ts';
+import { erasuresTurn, keysTurn, webhooksTurn } from './key-turns.ts';
 import { lineOfEvent, without } from './lines.ts';
 import { bindingsTurn, membersTurns } from './member-turns.ts';
 import { decisionsTurn, flagsTurn, linksTurn } from './player-turns.ts';
@@ -13,6 +13,19 @@ import { commandsTurn, serve, serversTurn, staffTurn } from './server-turns.ts';
 
 /** Keeps the writes below the rate limits of a guild. */
 const TURN_MS = 6_000;
+
+/** The changes that need no events service. */
+const recordedTurns = (): Turn[] => [
+  linksTurn,
+  decisionsTurn,
+  flagsTurn,
+  bindingsTurn,
+  membersTurns(),
+  serversTurn,
+  commandsTurn,
+  staffTurn,
+  keysTurn,
+];
 
 /** Writers of one guild that cause all types of events, and readers that follow them. */
 export class GuildRun {
@@ -42,15 +55,16 @@ export class GuildRun {
     return this.#requests.repeats - this.#requests.limited;
   }
 
-  /** Starts to write and to read; a rejected write rejects `writing`. */
+  /** Starts to write and to read; a rejected write rejects `running`. */
   start(): this {
-    this.#writing = Promise.all(this.#turns().map((turn) => this.#repeat(turn)));
+    const turns = [...recordedTurns(), webhooksTurn, erasuresTurn];
+    this.#writing = Promise.all(turns.map((turn) => this.#repeat(turn)));
     return this.follow();
   }
 
-  /** Makes one turn of all changes; resolves once they are acknowledged. */
+  /** Makes one turn of all changes that need no events service; resolves once they are acknowledged. */
   async writeOnce(): Promise<void> {
-    await Promise.all(this.#turns().map((turn) => turn(this.writer, 0)));
+    await Promise.all(recordedTurns().map((turn) => turn(this.writer, 0)));
   }
 
   /** Starts the game server and the reader. */
@@ -68,8 +82,8 @@ export class GuildRun {
     return this;
   }
 
-  /** Rejects if a write was rejected; resolves once all writers have stopped. */
-  get writing(): Promise<unknown> {
+  /** Rejects if a request was rejected; resolves once all writers and readers have stopped. */
+  get running(): Promise<unknown> {
     return Promise.all([this.#writing, this.#following]);
   }
 
@@ -84,7 +98,7 @@ export class GuildRun {
     this.#stopped.abort();
     this.#ended.abort();
     this.#stream?.close();
-    await this.writing;
+    await this.running;
   }
 
   /** What is wrong now: changes without their event, events without their change, and events that a reader missed. */
@@ -109,11 +123,6 @@ export class GuildRun {
       ...(read === seqs ? [] : [`the poller has read ${read}`]),
       ...(streamed === undefined || streamed === seqs ? [] : [`the stream has sent ${streamed}`]),
     ].map((fault) => `${this.#guild}: ${fault}`);
-  }
-
-  #turns(): Turn[] {
-    const players = [linksTurn, decisionsTurn, flagsTurn];
-    return [...players, bindingsTurn, membersTurns(), serversTurn, commandsTurn, staffTurn, keysTurn];
   }
 
   async #repeat(turn: Turn): Promise<void> {

@@ -4,7 +4,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import type { EventType } from '#proto/rest/events/index.ts';
 import type { Deployment } from '../deployment.ts';
-import type { Writer } from '../writer.ts';
+import { Writer } from '../writer.ts';
 import { lineOf } from './lines.ts';
 
 const PAUSE_MS = 250;
@@ -33,6 +33,16 @@ export class GuildWriter {
   delete = (path: string) => this.#writer.write('DELETE', this.guild, path, {});
   /** Sends a request that is not repeated. The result is undefined if it was not acknowledged. */
   attempt = (path: string, body: object) => this.#writer.attempt(this.guild, path, body);
+
+  /** Sends a write with another key of the guild. */
+  postAs(key: string, path: string, body: object) {
+    return new Writer(this.#deployment.api, new Map([[this.guild, key]])).post(this.guild, path, body);
+  }
+
+  /** The address of a server that accepts webhooks. */
+  get receiver(): string {
+    return this.#deployment.simulators.receiver;
+  }
 
   /** Makes a call as an operator, and repeats it until it succeeds. Throws if it is rejected. */
   async operate<Definition extends DefinitionShape, Result>(

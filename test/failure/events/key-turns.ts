@@ -1,56 +1,79 @@
 import { readApiKey } from '#kit/security/api-key.ts';
-import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import type { GuildWriter, Turn } from './guild-writer.ts';
 
-const NAME = 'short-lived';
+const AUTH = KeyAdminServiceService;
+const SHORT_LIVED = 'short-lived';
+const OF_WEBHOOK = 'of a webhook';
 const DAY_SECONDS = 24 * 3600;
+const TURNS_PER_WEBHOOK = 3;
+/** Nothing is stored about these players. */
+const FIRST_ERASED = 9_000_000;
 
-const request = (guildId: string, name: string) => ({
-  guildId,
-  name,
-  legacy: false,
-  scopes: ['lookup:read'],
-  ipAllowlist: [],
-  actor: 'test',
-});
+interface NewKey {
+  id: string;
+  secret: string;
+}
 
-/** Revokes all short-lived keys, also those of calls that created a key and got no answer. */
-async function revokeAll(writer: GuildWriter): Promise<void> {
-  await writer.operate('auth', KeyAdminServiceService, async (client) => {
+async function createKey(
+  writer: GuildWriter,
+  settings: { name: string; scopes: string[]; expiresAt?: number },
+): Promise<NewKey> {
+  const request = { guildId: writer.guild, legacy: false, ipAllowlist: [], actor: 'test', ...settings };
+  const { key, secret } = await writer.operate('auth', AUTH, (client) => client.createKey(request));
+  const id = key?.id ?? '';
+  writer.confirm('key.created', id);
+  return { id, secret };
+}
+
+/** Revokes all keys whose name begins so, also those of calls that created a key and got no answer. */
+async function revokeAll(writer: GuildWriter, name: string): Promise<void> {
+  await writer.operate('auth', AUTH, async (client) => {
     const { keys } = await client.listKeys({ guildId: writer.guild, limit: 100, cursor: '' });
-    for (const { id } of keys.filter(isShortLived)) {
-      await client.revokeKey({ keyId: id, actor: 'test' });
-      writer.confirm('key.revoked', id);
+    for (const key of keys.filter((one) => one.name.startsWith(name) && one.revokedAt === undefined)) {
+      await client.revokeKey({ keyId: key.id, actor: 'test' });
+      writer.confirm('key.revoked', key.id);
     }
   });
 }
 
-const isShortLived = ({ name, revokedAt }: Key) => name.startsWith(NAME) && revokedAt === undefined;
-
 /** Creates, edits and rotates a key, and revokes it or finds it in public. The first turn also creates one that expires. */
 export const keysTurn: Turn = async (writer, turn) => {
-  const { guild } = writer;
-  const operate: GuildWriter['operate'] = (...call) => writer.operate(...call);
-  const auth = KeyAdminServiceService;
+  const scopes = ['lookup:read'];
   if (turn === 0) {
     const expiresAt = Math.floor(Date.now() / 1000) + DAY_SECONDS;
-    const { key } = await operate('auth', auth, (client) =>
-      client.createKey({ ...request(guild, 'expires'), expiresAt }),
-    );
-    writer.confirm('key.expiring', key?.id ?? '');
+    const { id } = await createKey(writer, { name: 'expires', scopes, expiresAt });
+    writer.confirm('key.expiring', id);
   }
-  const { key, secret } = await operate('auth', auth, (client) => client.createKey(request(guild, NAME)));
-  const keyId = key?.id ?? '';
-  writer.confirm('key.created', keyId);
-  await operate('auth', auth, (client) => client.updateKey({ keyId, name: `${NAME} ${turn}`, actor: 'test' }));
-  await operate('auth', auth, (client) => client.rotateKey({ keyId, graceSeconds: 60, actor: 'test' }));
+  const { id: keyId, secret } = await createKey(writer, { name: SHORT_LIVED, scopes });
+  const name = `${SHORT_LIVED} ${turn}`;
+  await writer.operate('auth', AUTH, (client) => client.updateKey({ keyId, name, actor: 'test' }));
+  await writer.operate('auth', AUTH, (client) => client.rotateKey({ keyId, graceSeconds: 60, actor: 'test' }));
   writer.confirm('key.changed', keyId);
   writer.confirm('key.changed', keyId);
   if (turn % 2 === 1) {
-    const leaked = { guildId: guild, hash: readApiKey(secret)?.hash as Buffer, url: '', source: 'test' };
-    await operate('auth', auth, (client) => client.revokeLeakedKeys({ keys: [leaked], dryRun: false, actor: 'test' }));
+    const leaked = { guildId: writer.guild, hash: readApiKey(secret)?.hash as Buffer, url: '', source: 'test' };
+    const request = { keys: [leaked], dryRun: false, actor: 'test' };
+    await writer.operate('auth', AUTH, (client) => client.revokeLeakedKeys(request));
     writer.confirm('key.leaked', keyId);
     writer.confirm('key.revoked', keyId);
   }
-  await revokeAll(writer);
+  await revokeAll(writer, SHORT_LIVED);
+};
+
+/** Creates a webhook and revokes the key that created it, which disables it. */
+export const webhooksTurn: Turn = async (writer, turn) => {
+  if (turn % TURNS_PER_WEBHOOK !== 0) return;
+  const { secret } = await createKey(writer, { name: OF_WEBHOOK, scopes: ['webhooks:read', 'webhooks:write'] });
+  const { id } = await writer.postAs(secret, '/webhooks', { url: writer.receiver, types: ['key.*'] });
+  await revokeAll(writer, OF_WEBHOOK);
+  writer.confirm('webhook.disabled', id);
+};
+
+/** Erases a player, which is reported even if nothing is stored about the player. */
+export const erasuresTurn: Turn = async (writer, turn) => {
+  const request = { guildId: writer.guild, gameId: FIRST_ERASED + turn, dryRun: false };
+  await writer.operate('events', ErasureServiceService, (client) => client.eraseUser(request));
+  writer.confirm('person.erased', request.gameId);
 };

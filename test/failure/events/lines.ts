@@ -52,6 +52,8 @@ const IDENTITIES: Partial<Record<EventType, Identity>> = {
   'key.revoked': id,
   'key.expiring': id,
   'key.leaked': id,
+  'webhook.disabled': id,
+  'person.erased': gameId,
 };
 
 /** The types of events that the writers cause. */

@@ -29,7 +29,7 @@ export const bindingsTurn: Turn = async (writer, turn) => {
   writer.confirm('binding.created', id);
   await writer.patch('/bindings/update', { binding_id: id, priority: turn });
   writer.confirm('binding.updated', id, turn, minRank);
-  if (turn % 4 === 0) return;
+  if (turn % 4 !== 0) return;
   await writer.delete(`/bindings/remove/${id}`);
   writer.confirm('binding.removed', id);
 };

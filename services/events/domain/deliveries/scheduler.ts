@@ -106,7 +106,8 @@ export class DeliveryScheduler implements Part {
     try {
       const claimed = await claimDue(database, guilds, name === 'slow');
       for (const endpoint of claimed) {
-        this.#start(lane, endpoint.guildId, (becameSlow) => new Drain(endpoint, becameSlow, this.#drainOptions).run());
+        const options = { ...this.#drainOptions, endpoint };
+        this.#start(lane, endpoint.guildId, (becameSlow) => new Drain({ ...options, becameSlow }).run());
       }
       if (name === 'slow') return;
       const counts = Map.groupBy(claimed, ({ guildId }) => guildId);

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import type { DeliveryResult } from '../../delivery/sender.ts';
 import type { Outcome, Recipient } from '../../store/turns.ts';
-import type { WebhookTelemetry } from '../../webhook-telemetry.ts';
+import type { WebhookTelemetry } from '../../telemetry/webhooks.ts';
 import type { LogEvent } from '../log-event.ts';
 import { retrySeconds } from './schedule.ts';
 

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { call } from './demo-call.ts';
-import { makeDemoWebhook } from './demo-webhook.ts';
-import { privateFolder, writePrivately } from './files.ts';
-import { withoutOthers } from './processes.ts';
+import { privateFolder, writePrivately } from '../files.ts';
+import { withoutOthers } from '../processes.ts';
+import { call } from './call.ts';
+import { makeDemoWebhook } from './webhook.ts';
 
 export type Demo = { guild_id: string; key: string };
 
@@ -54,7 +54,7 @@ async function storedKey({ folder, gateway }: DemoOptions): Promise<string | und
 }
 
 async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Promise<string> {
-  const guildctl = join(import.meta.dirname, '..', '..', 'services', 'cli', 'main.ts');
+  const guildctl = join(import.meta.dirname, '..', '..', '..', 'services', 'cli', 'main.ts');
   const command = [guildctl, 'keys', 'create', '--guild', DEMO_GUILD, '--all-scopes', '--name', 'Demo', '--json'];
   const { stdout } = await promisify(execFile)(process.execPath, command, {
     timeout: TIMEOUT,
@@ -74,7 +74,8 @@ async function createLink(gateway: string, key: string, link: (typeof DEMO_LINKS
   // 409: an earlier start has created the link.
   if (status !== 201 && status !== 409) throw new Error(`The demo link could not be created: ${status} ${text}`);
 }
-/** Creates the folder, which is missing when the operator has set all secrets. */
+
+/** Returns the file with the key. Creates its folder, which is missing when the operator has set all secrets. */
 function keyFile(folder: string): string {
   return join(privateFolder(join(folder, 'secrets')), 'demo-key');
 }

@@ -37,7 +37,8 @@ export class Drain {
   #cursor: number;
   #sent = 0;
 
-  constructor(endpoint: LeasedEndpoint, becameSlow: () => void, options: DrainOptions) {
+  constructor(options: DrainOptions & { endpoint: LeasedEndpoint; becameSlow: () => void }) {
+    const { endpoint, becameSlow } = options;
     this.#options = options;
     this.#endpoint = endpoint;
     this.#types = visibleTypes(endpoint.scopes, endpoint.types);

@@ -2,7 +2,7 @@ export type DemoCall = { key: string; method?: string; headers?: Record<string, 
 
 const TIMEOUT_MS = 20_000;
 
-/** Sends a request with the demo key, and JSON if there is a body. */
+/** Sends a request with a key, and JSON if there is a body; a request with a body is a POST unless `method` says otherwise. */
 export async function call(
   url: string,
   { key, method, headers, body }: DemoCall,

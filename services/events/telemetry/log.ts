@@ -1,7 +1,7 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { STREAM_ENDS, type StreamEnd } from './domain/event-stream.ts';
-import type { OwnEvent } from './domain/log-event.ts';
+import { STREAM_ENDS, type StreamEnd } from '../domain/event-stream.ts';
+import type { OwnEvent } from '../domain/log-event.ts';
 
 /** Counts and times the events that are stored, and logs what happens to the log. */
 export class EventsTelemetry {

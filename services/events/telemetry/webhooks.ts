@@ -1,9 +1,11 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { Attempt, Endpoint } from './domain/endpoint.ts';
-import type { EndpointCounts } from './store/stats.ts';
+import type { Attempt, Endpoint } from '../domain/endpoint.ts';
+import type { EndpointCounts } from '../store/stats.ts';
 
 type Recipient = Pick<Endpoint, 'guildId' | 'id' | 'url'>;
+
+const CHANGES = ['created', 'updated', 'deleted', 'rotated', 'enabled', 'disabled', 'replayed'];
 
 /** The metrics and log lines of webhooks. Of a URL only the host is logged, because its path may be a secret. */
 export class WebhookTelemetry {
@@ -40,9 +42,12 @@ export class WebhookTelemetry {
       'failing',
       'key_revoked',
     ]);
-    this.#changes = metrics.counter('webhook_changes_total', 'Changes of webhooks by requests and operators', [
+    this.#changes = metrics.counterOf(
+      'webhook_changes_total',
+      'Changes of webhooks by requests and operators',
       'change',
-    ]);
+      CHANGES,
+    );
     metrics.gauge(
       'webhook_endpoints',
       'Webhooks of the installation by state, counted once a minute',

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { call } from './demo-call.ts';
-import { privateFolder, writePrivately } from './files.ts';
+import { privateFolder, writePrivately } from '../files.ts';
+import { call } from './call.ts';
 
 export type DemoWebhookOptions = {
   /** The folder in which the webhook's ID and secret are stored. */

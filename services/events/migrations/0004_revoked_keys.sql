@@ -1,0 +1,9 @@
+-- Keys that were revoked lately. A gateway may accept a key for some seconds after its revocation: a webhook that it creates
+-- then must not stay. Deleted after a day.
+CREATE TABLE events.revoked_keys (
+  guild_id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  revoked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (guild_id, key_id)
+);
+CREATE INDEX revoked_keys_revoked ON events.revoked_keys (revoked_at);
