@@ -1,3 +1,4 @@
+import { branchesOf } from '../openapi/alternatives.ts';
 import { type Components, type JsonSchema, resolveRef } from '../openapi/document.ts';
 import { type Html, html } from './html.ts';
 import { inline } from './markdown.ts';
@@ -14,17 +15,40 @@ export interface Field {
 
 /** Returns every field of an object schema, including the fields of nested objects. */
 export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
-  const { properties = {}, required = [], oneOf = [] } = withReference(schema, components);
-  const choices = oneOf.flatMap((choice) => choice.required ?? []);
-  return Object.entries(properties).flatMap(([name, property]) => {
+  const object = withReference(schema, components);
+  const { properties = {}, required = [] } = object;
+  const oneOf = branchesOf(object);
+  const choices = oneOf.some(hasFixedValues) ? [] : oneOf.flatMap((choice) => choice.required ?? []);
+  const isRequired = (name: string) =>
+    required.includes(name) || (oneOf.length > 0 && oneOf.every((choice) => choice.required?.includes(name)));
+  return Object.entries({ ...properties, ...fieldsOfBranches(oneOf) }).flatMap(([name, property]) => {
     const field = withReference(property, components);
-    const need = required.includes(name) ? 'required' : choices.includes(name) ? 'one of these' : 'optional';
+    const need = isRequired(name) ? 'required' : choices.includes(name) ? 'one of these' : 'optional';
     const inside = objectsIn(field, components).flatMap(([suffix, part]) =>
       fieldsOf(part, components, `${prefix}${name}${suffix}.`),
     );
     return [{ name: prefix + name, schema: field, need }, ...inside];
   });
 }
+
+/** Returns the fields of all alternatives of an object. A field that has a fixed value in each has all these values. */
+function fieldsOfBranches(branches: readonly JsonSchema[]): Record<string, JsonSchema> {
+  const given = branches
+    .flatMap(({ properties = {} }) => Object.entries(properties))
+    .filter(([, property]) => property.type !== 'null');
+  const merged = [...Map.groupBy(given, ([name]) => name)].map(([name, found]): [string, JsonSchema] => {
+    const [, first = {}] = found[0] ?? [];
+    const { const: _, ...rest } = first;
+    const values = found.flatMap(([, property]) => valuesOf(property));
+    return [name, values.length > 0 ? { ...rest, type: 'string', enum: values } : first];
+  });
+  return Object.fromEntries(merged);
+}
+
+const valuesOf = ({ const: only }: JsonSchema): unknown[] => (only === undefined ? [] : [only]);
+
+const hasFixedValues = ({ properties = {} }: JsonSchema): boolean =>
+  Object.values(properties).some((property) => valuesOf(property).length > 0);
 
 /** Returns the object schemas nested in a field: its own, and those of list items, map values and alternatives. */
 function objectsIn(field: JsonSchema, components: Components): [suffix: string, part: JsonSchema][] {

@@ -2,12 +2,15 @@ import {
   type Components,
   type JsonSchema,
   mediaTypeOf,
+  type OpenApiDocument,
   type OpenApiResponse,
   type Operation,
   type Parameter,
   type Ref,
   resolveRef,
 } from '../openapi/document.ts';
+import { meaningsIn } from '../openapi/error-responses.ts';
+import { exampleOf } from '../openapi/examples.ts';
 import { curlOf } from './curl.ts';
 import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
 import { type Html, html } from './html.ts';
@@ -21,13 +24,14 @@ export interface Endpoint {
 }
 
 /** Renders the section of one operation on the documentation page. */
-export function operationSection({ method, path, operation }: Endpoint, components: Components): Html {
+export function operationSection({ method, path, operation }: Endpoint, document: OpenApiDocument): Html {
+  const { components } = document;
   const { operationId, summary, description, deprecated } = operation;
   const body = operation.requestBody?.content['application/json'].schema;
   return html`<article id="${operationId}">
 <h3><span class="method ${method}">${method.toUpperCase()}</span> <code class="path">${path}</code></h3>
 <p class="summary">${inline(summary)}${deprecated ? html` <strong class="warning">deprecated</strong>` : undefined}</p>
-${markdown(description)}
+${markdown([description === `${summary}.` ? '' : description, accessOf(operation, document)].filter(Boolean).join('\n\n'))}
 ${fieldTable('Parameters', parameterFields(operation, components), components)}
 ${body && fieldTable('Body', fieldsOf(body, components), components)}
 ${body && variantTables(body, components)}
@@ -37,6 +41,17 @@ ${successOf(operation, components)}
 ${errorsOf(operation, components)}
 </article>
 `;
+}
+
+/** Says which scope an operation needs, and which rate limit it has. */
+function accessOf(operation: Operation, document: OpenApiDocument): string | undefined {
+  if (operation.security?.length === 0) return undefined;
+  const { 'x-required-scope': scope, 'x-rate-limit': category } = operation;
+  const limit = document['x-rate-limits'][category ?? ''];
+  const counted = limit
+    ? `Limit: ${limit.limit} requests per ${limit.window} s per ${limit.subject} (\`${category}\`).`
+    : "No limit except the key's own.";
+  return `${scope ? `Scope: \`${scope}\`.` : 'Any valid key.'} ${counted}`;
 }
 
 function parameterFields(operation: Operation, components: Components): Field[] {
@@ -49,24 +64,35 @@ function parameterFields(operation: Operation, components: Components): Field[] 
   }));
 }
 
-function successOf(operation: Operation, components: Components): Html[] {
-  return responses(operation, components, (status) => status < 400).map(([status, { response }]) => {
+function successOf({ responses }: Operation, components: Components): Html[] {
+  return Object.entries<OpenApiResponse | Ref>(responses).flatMap(([status, response]) => {
+    if ('$ref' in response) return [];
     const { schema, example } = mediaTypeOf(response.content);
-    const fields = fieldsOf(schema.properties?.data ?? {}, components);
-    return html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>
-<pre><code>${typeof example === 'string' ? example : JSON.stringify(example, null, 2)}</code></pre>
-${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${responseTable(fields, components)}</details>` : undefined}`;
+    const data = schema.properties?.['data'] ?? {};
+    const fields = fieldsOf(data, components);
+    const body = {
+      status: 'success',
+      code: Number(status),
+      message: response.description,
+      data: exampleOf(data, components),
+    };
+    return [
+      html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>
+<pre><code>${typeof example === 'string' ? example : JSON.stringify(body, null, 2)}</code></pre>
+${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${responseTable(fields, components)}</details>` : undefined}`,
+    ];
   });
 }
 
-/** Renders the errors that are specific to an operation, and a link to the errors that operations share. */
-function errorsOf(operation: Operation, components: Components): Html {
-  const all = responses(operation, components, (status) => status >= 400);
-  const own = all.filter(([, { isShared }]) => !isShared);
-  const shared = all.filter(([, { isShared }]) => isShared);
-  return html`<details><summary>Errors <span class="quiet">${all.map(([status]) => status).join(' ')}</span></summary>
-${errorTable(own.map(([status, { response }]) => [status, response]))}
-${shared.length > 0 ? html`<p class="quiet">Also <a href="#errors">${shared.map(([status]) => status).join(', ')}</a>, see common errors.</p>` : undefined}
+/** Renders the errors that mean something special on an operation, and a link to those that mean the same everywhere. */
+function errorsOf({ responses }: Operation, components: Components): Html {
+  const references = Object.values(responses).filter((response): response is Ref => '$ref' in response);
+  const own = references.flatMap((reference) => ownErrors(reference, components));
+  const shared = errorsIn(references.map((reference) => resolveRef<OpenApiResponse>(components, reference)));
+  const all = [...new Set(shared.map(({ status }) => status))].sort((a, b) => a - b);
+  return html`<details><summary>Errors <span class="quiet">${all.join(' ')}</span></summary>
+${own.length > 0 ? errorTable(own) : undefined}
+<p class="quiet">${own.length > 0 ? 'Also' : 'See'} the <a href="#errors">common errors</a>.</p>
 </details>`;
 }
 
@@ -82,30 +108,43 @@ function variantTables({ allOf = [] }: JsonSchema, components: Components): (Htm
   });
 }
 
-type ResponseEntry = [status: number, entry: { response: OpenApiResponse; isShared: boolean }];
-
-function responses(
-  operation: Operation,
-  components: Components,
-  isWanted: (status: number) => boolean,
-): ResponseEntry[] {
-  const all = Object.entries<OpenApiResponse | Ref>(operation.responses).map(([status, response]): ResponseEntry => {
-    return [
-      Number(status),
-      { response: resolveRef<OpenApiResponse>(components, response), isShared: '$ref' in response },
-    ];
-  });
-  return all.filter(([status]) => isWanted(status));
+/** An error as a row of a table: what it means and what a client can do about it. */
+interface ErrorRow {
+  status: number;
+  code: string;
+  meaning: string;
+  advice: string;
 }
 
-/** Renders a table of error responses: what each error means and what a client can do about it. */
-export function errorTable(responses: [status: number, response: OpenApiResponse][]): Html {
-  const rows = responses.flatMap(([status, response]) =>
-    Object.values(mediaTypeOf(response.content).examples ?? {}).map(({ summary, description, value }) => {
-      const { details } = value as { details: { code: string } };
-      return html`<tr><td><span class="status bad">${status}</span> <code>${details.code}</code></td>
-<td>${inline(summary)}</td><td>${inline(description ?? '')}</td></tr>\n`;
-    }),
+/** Returns the errors whose meaning a reference states, because it is special on its operation. */
+function ownErrors(reference: Ref, components: Components): ErrorRow[] {
+  const known = errorsIn([resolveRef<OpenApiResponse>(components, reference)]);
+  return meaningsIn(reference.description ?? '').flatMap(([code, meaning]) => {
+    const error = known.find((row) => row.code === code);
+    return error ? [{ ...error, meaning }] : [];
+  });
+}
+
+/** Returns the errors in the examples of responses, each once. */
+export function errorsIn(responses: readonly OpenApiResponse[]): ErrorRow[] {
+  const examples = responses.flatMap(({ content }) => Object.entries(mediaTypeOf(content).examples ?? {}));
+  const rows = [...new Map(examples).values()].map(({ summary, description, value }) => {
+    const { code, details } = value as { code: number; details: { code: string } };
+    return { status: code, code: details.code, meaning: summary, advice: description ?? '' };
+  });
+  return rows.sort((a, b) => a.status - b.status);
+}
+
+/** Renders a table of errors. */
+export function errorTable(errors: readonly ErrorRow[]): Html {
+  const rows = errors.map(
+    ({
+      status,
+      code,
+      meaning,
+      advice,
+    }) => html`<tr><td><span class="status bad">${status}</span> <code>${code}</code></td>
+<td>${inline(meaning)}</td><td>${inline(advice)}</td></tr>\n`,
   );
   return html`<div class="scroll"><table class="errors"><thead><tr><th>Error</th><th>When</th><th>What to do</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;

@@ -1,9 +1,9 @@
-import type { OpenApiDocument, OpenApiResponse, Operation } from '../openapi/document.ts';
+import type { OpenApiDocument, Operation } from '../openapi/document.ts';
 import { curlOf } from './curl.ts';
 import { eventsGuide } from './events.ts';
 import { Html, html } from './html.ts';
 import { headings, inline, markdown, slug } from './markdown.ts';
-import { type Endpoint, errorTable, operationSection } from './operation.ts';
+import { type Endpoint, errorsIn, errorTable, operationSection } from './operation.ts';
 import { STYLE } from './style.ts';
 
 /** The Content-Security-Policy header of the documentation page, which allows only the page's own style sheet. */
@@ -42,12 +42,12 @@ ${groups.map(
   ({ name, description, endpoints }) => html`<section><h2 id="${slug(name)}">${title(name)}</h2>
 <p class="quiet">${inline(description)}</p>
 ${name === 'events' ? eventsGuide(document) : undefined}
-${endpoints.map((endpoint) => operationSection(endpoint, components))}</section>
+${endpoints.map((endpoint) => operationSection(endpoint, document))}</section>
 `,
 )}
 <section><h2 id="errors">Common errors</h2>
-<p>Any operation can return these errors. Each operation lists its specific errors.</p>
-${errorTable(sharedErrors(document))}
+<p>What the errors mean in general. Each operation lists those that mean something special there.</p>
+${errorTable(errorsIn(Object.values(components.responses)))}
 </section>
 </main>
 </div>
@@ -98,19 +98,6 @@ GUILD='900000000000000001'`;
 <pre class="call"><code>${settings}
 
 ${operation && curlOf(method, path, operation, document.components)}</code></pre>`;
-}
-
-/** Returns the error responses that all operations share, with their statuses. */
-function sharedErrors({ paths, components }: OpenApiDocument): [number, OpenApiResponse][] {
-  const found = new Map<number, OpenApiResponse>();
-  for (const operation of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {
-    for (const [status, response] of Object.entries(operation.responses)) {
-      if (!('$ref' in response)) continue;
-      const shared = components.responses[response.$ref.split('/').at(-1) ?? ''];
-      if (shared) found.set(Number(status), shared);
-    }
-  }
-  return [...found].sort(([a], [b]) => a - b);
 }
 
 const title = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);

@@ -5,6 +5,7 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, defineRoutes, type Route, route } from '#proto/rest/route.ts';
 import { guildId } from '#proto/rest/schemas.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
+import { operationIdOf } from '../openapi/operation-id.ts';
 import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 
 const HOSTILE = `<img src=x onerror="alert('1')"> & $HOME \`id\` it's \\ "so"`;
@@ -133,7 +134,7 @@ describe('the page', () => {
   });
 });
 
-describe.each(routes.map((row) => [row.name, row] as const))('%s', (name, row) => {
+describe.each(routes.map((row) => [operationIdOf(row), row] as const))('%s', (name, row) => {
   test('shows method, path, scope, limit, and every parameter, field and specific error', () => {
     const section = sectionOf(name);
     expect(section).toContain(`>${row.method}</span>`);

@@ -2,9 +2,18 @@
 export interface OpenApiDocument {
   openapi: '3.1.1';
   jsonSchemaDialect: string;
-  info: { title: string; version: string; summary: string; description: string };
+  info: {
+    title: string;
+    version: string;
+    summary: string;
+    description: string;
+    contact: { name: string; url: string };
+    license: { name: string; url: string };
+  };
   servers: { url: string }[];
   tags: { name: string; description: string }[];
+  /** Rate limits by category. */
+  'x-rate-limits': Record<string, RateLimit>;
   security: Record<string, string[]>[];
   paths: Record<string, Partial<Record<OperationMethod, Operation>>>;
   /** The requests that the service sends, by name. */
@@ -24,6 +33,8 @@ export type OperationMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 export interface Ref {
   $ref: string;
+  /** Replaces the description of the component. */
+  description?: string;
 }
 
 export interface Operation {
@@ -34,7 +45,8 @@ export interface Operation {
   deprecated?: boolean;
   security?: Record<string, string[]>[];
   'x-required-scope'?: string;
-  'x-rate-limit'?: RateLimit;
+  /** The category in `x-rate-limits` whose limit applies. */
+  'x-rate-limit'?: string;
   parameters?: (Parameter | Ref)[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, OpenApiResponse | Ref>;
@@ -47,7 +59,6 @@ export interface Webhook extends Omit<Operation, 'responses'> {
 
 /** The rate limit of a category of routes. `window` is in seconds. */
 export interface RateLimit {
-  category: string;
   limit: number;
   window: number;
   subject: 'guild' | 'key';
@@ -69,7 +80,8 @@ export interface Header {
 
 export interface OpenApiResponse {
   description: string;
-  headers: Record<string, Ref>;
+  /** Without the headers that every response has. */
+  headers?: Record<string, Ref>;
   content: Content | StreamContent;
 }
 
@@ -116,7 +128,7 @@ export interface JsonSchema {
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
   /** Names the property whose value decides which schema of `oneOf` applies. */
-  discriminator?: { propertyName: string };
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
   allOf?: JsonSchema[];
   minimum?: number;
   maximum?: number;

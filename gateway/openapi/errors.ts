@@ -1,22 +1,20 @@
-import type { z } from 'zod';
-import { ApiError, type ApiErrorOptions, ERRORS, type ErrorCode, type Fault } from '#kit/errors.ts';
-import { type FaultPlace, validate } from '#kit/http/validate.ts';
-import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import { ApiError, type ApiErrorOptions, ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
+import { MAX_WEBHOOKS } from '#proto/rest/webhooks.ts';
 
 /** An error that a route can return, as the OpenAPI document describes it. */
 export interface RouteError {
+  code: ErrorCode;
+  /** The error as it is sent, for the example. */
   error: ApiError;
-  /** The name of the error's example. Unlike `details.code` the name is unique among the errors of a route. */
+  /** The name of the error's example. Unlike `code` the name is unique among the errors of a route. */
   name: string;
-  /** Explains what the error means on this route, and what the client can do about it. */
+  /** Explains what the error means, and what the client can do about it. */
   meaning: string;
   advice: string;
-  /**
-   * True if a request that gets this error counts towards the rate limit, so that the response has the rate limit
-   * headers.
-   */
-  counted: boolean | { sometimes: string };
+  /** True if the error means something on its route that it does not mean on all routes. */
+  isSpecial: boolean;
 }
 
 /** For each error code, the advice to clients in the OpenAPI document. */
@@ -62,8 +60,11 @@ export const ERRORS_WITHOUT_ROUTE = [
   'HEADERS_TOO_LARGE',
 ] as const satisfies ErrorCode[];
 
-/** The codes of errors that mean the same on every route that can return them. */
-export const SHARED_ERRORS: readonly ErrorCode[] = [
+/**
+ * The codes of errors that every operation can return and that mean the same everywhere. They are the `default` response
+ * of each operation.
+ */
+export const DEFAULT_ERRORS = [
   'MISSING_API_KEY',
   'INVALID_API_KEY',
   'API_KEY_EXPIRED',
@@ -72,25 +73,26 @@ export const SHARED_ERRORS: readonly ErrorCode[] = [
   'INTERNAL',
   'UNAVAILABLE',
   'TIMEOUT',
-];
+] as const satisfies ErrorCode[];
 
-/** Returns every error that a route can return, ordered by status and then as in ERRORS. */
-export function errorsOf(route: Route): RouteError[] {
-  const codes = Object.keys(ERRORS).filter((code) => canReturn(route, code as ErrorCode)) as ErrorCode[];
-  const errors = codes.map((code) => routeError(route, code));
+/** Returns the errors that a route can return, by status, without those of the default response. */
+export function errorsOf(route: Route): Map<number, RouteError[]> {
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => canReturn(route, code));
+  const errors = codes.map((code) => routeError(code, route.errors?.[code as keyof NonNullable<Route['errors']>]));
   if (route.writes) errors.push(idempotencyConflict());
-  return errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus);
+  errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus);
+  return Map.groupBy(errors, ({ error }) => error.httpStatus);
+}
+
+/** Returns what an error code means on every route: more than one error if it has several causes. */
+export function sharedErrors(code: ErrorCode): RouteError[] {
+  return code === 'CONFLICT' ? [routeError(code), idempotencyConflict()] : [routeError(code)];
 }
 
 function canReturn(route: Route, code: ErrorCode): boolean {
   switch (code) {
     case 'MISSING_SCOPE':
       return route.scope !== null;
-    case 'PAYLOAD_TOO_LARGE':
-    case 'UNSUPPORTED_MEDIA_TYPE':
-      return route.body !== undefined;
-    case 'TIMEOUT':
-      return route.service !== 'gateway';
     case 'INVALID_TARGET':
     case 'NOT_FOUND':
     case 'CONFLICT':
@@ -100,82 +102,41 @@ function canReturn(route: Route, code: ErrorCode): boolean {
     case 'PLATFORM_ERROR':
       return route.errors?.[code] !== undefined;
     default:
-      return !(ERRORS_WITHOUT_ROUTE as readonly ErrorCode[]).includes(code);
+      return ![...ERRORS_WITHOUT_ROUTE, ...DEFAULT_ERRORS].some((other) => other === code);
   }
 }
 
-function routeError(route: Route, code: ErrorCode): RouteError {
-  const special = route.errors?.[code as keyof NonNullable<Route['errors']>];
+function routeError(code: ErrorCode, special?: string): RouteError {
   const meaning = special ?? ERRORS[code].text;
-  const error = new ApiError(code, { message: meaning, ...exampleOptions(route, code) });
-  return { error, name: code, meaning, advice: ADVICE[code], counted: isCounted(route, code) };
+  const error = new ApiError(code, { message: meaning, ...EXAMPLES[code] });
+  return { code, error, name: code, meaning, advice: ADVICE[code], isSpecial: special !== undefined };
 }
 
-/**
- * Returns whether a request with this error counts towards the rate limit. With a 403 of the gateway it does not; with
- * a 403 of a service, which checks the guild in the body, it does.
- */
-function isCounted({ method, service }: Route, code: ErrorCode): RouteError['counted'] {
-  if (code === 'GUILD_MISMATCH' && method !== 'GET' && service !== 'gateway') {
-    return { sometimes: "If the body's `guild_id` is that of another guild, the request was counted." };
-  }
-  return ERRORS[code].http !== 403;
-}
-
-/** Returns the details in the example of an error. */
-function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
-  switch (code) {
-    case 'INVALID_REQUEST': {
-      const errors = exampleFaults(route);
-      return { message: `${errors[0]?.path} ${errors[0]?.message}`, details: { errors } };
-    }
-    case 'MISSING_SCOPE':
-      return { details: { required_scope: route.scope } };
-    case 'QUOTA_EXCEEDED':
-      return { details: { ...route.quota } };
-    case 'EVENTS_GONE':
-      return { details: { oldest_seq: 4_711, newest_seq: 5_128 } };
-    case 'IP_NOT_ALLOWED':
-      return { details: { client_ip: '203.0.113.7' } };
-    case 'RATE_LIMITED': {
-      const category = route.category ?? KEY_CAP_CATEGORY;
-      const limit = route.category ? CATEGORIES[route.category].limit : 120;
-      return { details: { category, limit, window: WINDOW_SECONDS, retryAfter: 17 }, retryAfter: 17 };
-    }
-    default:
-      return {};
-  }
-}
-
-/** Returns a typical fault of a request to the route, for the example of INVALID_REQUEST. */
-function exampleFaults(route: Route): Fault[] {
-  if (route.guild === 'header') return [{ path: 'header.X-Guild-ID', message: 'is required' }];
-  if (route.guild === 'body') return [{ path: 'body.guild_id', message: 'is required' }];
-  const faults = [
-    ...faultsOf(route.body, {}, 'body'),
-    ...faultsOf(route.params, invalidValues(route.params), 'path'),
-    ...faultsOf(route.query, invalidValues(route.query), 'query'),
-    { path: 'query', message: 'has a percent-escape that cannot be read' },
-  ];
-  // A wrong guild ID in the path is GUILD_MISMATCH, not INVALID_REQUEST.
-  return faults.filter(({ path }) => path !== 'path.guildId').slice(0, 1);
-}
-
-/** Returns the faults that the schema finds in a value. */
-const faultsOf = (schema: z.ZodObject | undefined, value: unknown, place: FaultPlace): Fault[] =>
-  (schema && validate(schema, value, place).faults) ?? [];
-
-const invalidValues = (schema: z.ZodObject | undefined) =>
-  Object.fromEntries(Object.keys(schema?.shape ?? {}).map((name) => [name, '-']));
+/** What the examples of errors have in addition to the error's code. */
+const EXAMPLES: Partial<Record<ErrorCode, ApiErrorOptions>> = {
+  INVALID_REQUEST: {
+    message: 'body.guild_id is required',
+    details: { errors: [{ path: 'body.guild_id', message: 'is required' }] },
+  },
+  MISSING_SCOPE: { details: { required_scope: 'moderation:write' } },
+  IP_NOT_ALLOWED: { details: { client_ip: '203.0.113.7' } },
+  QUOTA_EXCEEDED: { details: { quota: 'webhooks', limit: MAX_WEBHOOKS } },
+  EVENTS_GONE: { details: { oldest_seq: 4_711, newest_seq: 5_128 } },
+  RATE_LIMITED: {
+    details: { category: 'lookup', limit: CATEGORIES.lookup.limit, window: WINDOW_SECONDS, retryAfter: 17 },
+    retryAfter: 17,
+  },
+};
 
 function idempotencyConflict(): RouteError {
   const message = 'This Idempotency-Key was used with another body';
   return {
+    code: 'CONFLICT',
     error: new ApiError('CONFLICT', { message }),
     name: 'CONFLICT_IDEMPOTENCY_KEY',
     meaning: `${message}, or the first request with it is still running`,
-    counted: true,
     advice:
       'Use a new key for another write. If the response has `Retry-After`, the first request is still running: wait and retry.',
+    isSpecial: false,
   };
 }

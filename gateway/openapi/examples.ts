@@ -1,4 +1,12 @@
-import { type Components, type JsonSchema, resolveRef } from './document.ts';
+import { branchesOf } from './alternatives.ts';
+import {
+  type Components,
+  type JsonSchema,
+  mediaTypeOf,
+  type OpenApiDocument,
+  type Operation,
+  resolveRef,
+} from './document.ts';
 
 /**
  * Builds an example value for a JSON schema from the examples of its parts. Returns undefined if they have no examples.
@@ -29,17 +37,65 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
 }
 
 /**
- * Builds an example of an object schema: with the required fields, the first of mutually exclusive fields, and the
- * optional fields whose schema has an example.
+ * Builds an example of an object schema, in the first of its alternatives: with the required fields, and the optional
+ * fields whose schema has an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
-  const { properties = {}, required = [], oneOf = [] } = schema;
-  const [chosen, ...others] = oneOf.map((choice) => choice.required ?? []);
-  const wanted = new Set([...required, ...(chosen ?? [])]);
-  const excluded = new Set(others.flat().filter((name) => !wanted.has(name)));
-  const filled = Object.entries(properties)
-    .filter(([name, property]) => wanted.has(name) || (!excluded.has(name) && property.examples !== undefined))
+  const { properties = {}, required = [] } = schema;
+  const [chosen] = branchesOf(schema);
+  const wanted = new Set([...required, ...(chosen?.required ?? [])]);
+  const filled = Object.entries({ ...properties, ...chosen?.properties })
+    .filter(([name, property]) => wanted.has(name) || property.examples !== undefined)
     .map(([name, property]) => [name, exampleOf(property, components)])
     .filter(([, value]) => value !== undefined);
   return Object.fromEntries(filled);
+}
+
+/**
+ * Gives each named schema of response data an example, built from the examples of its fields, and removes those of the
+ * fields: each example is in the document only once.
+ */
+export function shareExamples({ paths, components }: OpenApiDocument): void {
+  const operations = Object.values(paths).flatMap((item) => Object.values<Operation>(item));
+  const examples = new Map<string, unknown>(
+    operations
+      .flatMap(dataSchemas)
+      .flatMap(({ $ref }) => ($ref ? [[$ref, exampleOf({ $ref }, components)] as const] : [])),
+  );
+  removeExamples(Object.values(components.schemas).filter(({ properties }) => properties !== undefined));
+  for (const [$ref, example] of examples) resolveRef<JsonSchema>(components, { $ref }).examples = [example];
+  // The example of a list, for instance, can be built from that of its items.
+  for (const [$ref, example] of examples) {
+    const schema = resolveRef<JsonSchema>(components, { $ref });
+    delete schema.examples;
+    if (JSON.stringify(exampleOf(schema, components)) !== JSON.stringify(example)) schema.examples = [example];
+  }
+}
+
+/** Returns the schemas of `data` in the success responses of an operation. */
+function dataSchemas({ responses }: Operation): JsonSchema[] {
+  const contents = Object.values(responses).flatMap((response) => ('content' in response ? [response.content] : []));
+  return contents
+    .map((content) => mediaTypeOf(content).schema.properties?.['data'])
+    .filter((data) => data !== undefined);
+}
+
+function removeExamples(schemas: readonly JsonSchema[]): void {
+  for (const schema of schemas) {
+    delete schema.examples;
+    removeExamples(partsOf(schema));
+  }
+}
+
+/** Returns the schemas that are directly within a schema. */
+function partsOf({
+  properties = {},
+  items,
+  additionalProperties: values,
+  anyOf,
+  oneOf,
+  allOf,
+}: JsonSchema): JsonSchema[] {
+  const single = [items, typeof values === 'object' ? values : undefined].filter((part) => part !== undefined);
+  return [Object.values(properties), single, anyOf ?? [], oneOf ?? [], allOf ?? []].flat();
 }

@@ -1,11 +1,7 @@
-import { componentRef, type Header, type Ref } from './document.ts';
+import { componentRef, type Header, type OpenApiDocument, type Ref } from './document.ts';
 
-/** The response headers that the OpenAPI document describes. */
+/** The response headers that the OpenAPI document describes. `X-Request-Id`, which every response has, is in its rules. */
 export const HEADERS = {
-  'X-Request-Id': {
-    description: 'ID of the request in the logs of the service: your own, or a generated one',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-  },
   'X-RateLimit-Limit': {
     description:
       'Requests per window, of the limit that has the fewest requests left. Present if the request was counted. On a 401 it is the limit of rejected keys for your address',
@@ -52,4 +48,11 @@ export const RATE_LIMIT_HEADERS = [
 /** Returns references to the headers in the components of the OpenAPI document. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [name, componentRef('headers', name)]));
+}
+
+/** Returns the headers that a document refers to. */
+export function usedHeaders(document: OpenApiDocument): Record<string, Header> {
+  const text = JSON.stringify(document);
+  const isUsed = (name: string) => text.includes(`"${componentRef('headers', name).$ref}"`);
+  return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => isUsed(name)));
 }

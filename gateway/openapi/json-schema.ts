@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { oneOfFields } from '#proto/rest/alternatives.ts';
+import { toBranches } from './alternatives.ts';
 import { componentRef, type JsonSchema } from './document.ts';
 
 /** Where a schema is used. `input`: in requests, before defaults and transforms. `output`: in responses. */
@@ -10,13 +12,30 @@ export type Direction = 'input' | 'output';
  * between requests and responses.
  */
 export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
+  return simplify(generate(schema, io, shared));
+}
+
+function generate(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
   const override = (found: Found) => {
     addRulesOfChecks(found);
-    addNestedSchemas(found, io);
+    addNestedSchemas(found, io, shared);
   };
   const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override });
   for (const [id, definition] of Object.entries($defs)) share(shared, id, simplify(definition as JsonSchema));
-  return simplify(generated as JsonSchema);
+  return generated as JsonSchema;
+}
+
+/** Like `toJsonSchema`, but a schema without an `id` is shared too, by `name`. */
+export function toNamedSchema(
+  schema: z.ZodType,
+  io: Direction,
+  shared: Record<string, JsonSchema>,
+  name: string,
+): JsonSchema {
+  const converted = toJsonSchema(schema, io, shared);
+  if (converted.$ref) return converted;
+  share(shared, name, converted);
+  return componentRef('schemas', name);
 }
 
 function share(shared: Record<string, JsonSchema>, id: string, definition: JsonSchema): void {
@@ -39,12 +58,8 @@ interface Found {
  * Converts the zod schemas that metadata holds: of the items of a `listOf`, because zod cannot describe a transform, and
  * of the variants of an object, because zod cannot describe a check.
  */
-function addNestedSchemas({ jsonSchema }: Found, io: Direction): void {
-  const converted = (schema: unknown) => {
-    if (!(schema instanceof z.ZodType)) return schema;
-    const { $schema: _, ...generated } = z.toJSONSchema(schema, { io, override: addRulesOfChecks });
-    return generated;
-  };
+function addNestedSchemas({ jsonSchema }: Found, io: Direction, shared: Record<string, JsonSchema>): void {
+  const converted = (schema: unknown) => (schema instanceof z.ZodType ? generate(schema, io, shared) : schema);
   if (jsonSchema.items) jsonSchema.items = converted(jsonSchema.items);
   if (jsonSchema.allOf) jsonSchema.allOf = jsonSchema.allOf.map(converted);
 }
@@ -54,7 +69,7 @@ function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   for (const check of zodSchema._zod.def.checks ?? []) {
     const { params } = check._zod.def as { params?: { exactlyOneOf?: string[] } };
     if (!params?.exactlyOneOf) continue;
-    Object.assign(jsonSchema, { oneOf: params.exactlyOneOf.map((field) => ({ required: [field] })) });
+    Object.assign(jsonSchema, { alternatives: oneOfFields(params.exactlyOneOf) });
   }
 }
 
@@ -65,7 +80,7 @@ function simplify({ example, ...generated }: JsonSchema & { example?: unknown })
   if (example !== undefined) schema.examples = [example];
   // A type in the schema's metadata is more exact than the `anyOf` that zod derives.
   if (schema.type !== undefined) delete schema.anyOf;
-  return mergeNull(withoutNullChoices(schema));
+  return toBranches(mergeNull(schema));
 }
 
 function withSimplifiedParts(schema: JsonSchema): JsonSchema {
@@ -99,17 +114,6 @@ function mergeNull(schema: JsonSchema): JsonSchema {
   const [inside, other] = anyOf;
   if (anyOf.length !== 2 || !inside?.type || inside.enum || 'const' in inside || other?.type !== 'null') return schema;
   return { ...inside, ...outside, type: [inside.type, 'null'].flat() };
-}
-
-/** Removes the type null from fields of which exactly one is required, because null counts as omitted. */
-function withoutNullChoices(schema: JsonSchema): JsonSchema {
-  for (const name of (schema.oneOf ?? []).flatMap((choice) => choice.required ?? [])) {
-    const property = schema.properties?.[name];
-    if (!Array.isArray(property?.type)) continue;
-    const types = property.type.filter((type) => type !== 'null');
-    property.type = types.length === 1 ? types[0] : types;
-  }
-  return schema;
 }
 
 function mapValues<From, To>(record: Record<string, From>, change: (value: From) => To): Record<string, To> {

@@ -1,14 +1,18 @@
 import { z } from 'zod';
+import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import type { Components, OpenApiDocument, Operation, OperationMethod } from './document.ts';
-import { exampleOf } from './examples.ts';
-import { HEADERS, headerRefs } from './headers.ts';
+import type { Components, OpenApiDocument, Operation, OperationMethod, RateLimit } from './document.ts';
+import { headersTooLargeResponse, unavailableResponse } from './error-responses.ts';
+import { shareExamples } from './examples.ts';
+import { HEADERS, usedHeaders } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
-import { successEnvelope, unavailableResponse } from './responses.ts';
+import { successContent } from './responses.ts';
 import { RULES } from './rules.ts';
-import { addDiscriminator, webhookOperation } from './webhooks.ts';
+import { shareParameters } from './shared-parameters.ts';
+import { shareProperties } from './shared-properties.ts';
+import { completeEvents, webhookOperation } from './webhooks.ts';
 
 export interface OpenApiOptions {
   /** The version of this build of the gateway. */
@@ -38,30 +42,50 @@ const SECURITY_SCHEMES = {
   AuthorizationBearer: { type: 'http', scheme: 'bearer', description: '`Bearer`, a space, and the key' },
 };
 
+/** The rate limit of each category. */
+const RATE_LIMITS = Object.fromEntries(
+  Object.entries(CATEGORIES).map(([category, { limit, per }]): [string, RateLimit] => [
+    category,
+    { limit, window: WINDOW_SECONDS, subject: per },
+  ]),
+);
+
 /** Builds the OpenAPI 3.1 document from the route table. */
 export function openApiDocument(routes: readonly Route[], { version, serverUrl }: OpenApiOptions): OpenApiDocument {
   const components: Components = {
     schemas: {},
     responses: {},
-    parameters: SHARED_PARAMETERS,
+    parameters: { ...SHARED_PARAMETERS },
     headers: HEADERS,
     securitySchemes: SECURITY_SCHEMES,
   };
   const document: OpenApiDocument = {
     openapi: '3.1.1',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
-    info: { title: 'Guild Data', version, summary: 'Read and write the data of your guild', description: RULES },
+    info: {
+      title: 'Guild Data',
+      version,
+      summary: 'Read and write the data of your guild',
+      description: RULES,
+      contact: { name: 'The operator of this installation', url: `${serverUrl}/docs` },
+      license: { name: 'Terms of the operator of this installation', url: `${serverUrl}/docs` },
+    },
     servers: [{ url: serverUrl }],
     tags: [...new Set([...routes.map(({ service }) => service), 'events'])].map((name) => ({
       name,
       description: TAGS[name] ?? name,
     })),
+    'x-rate-limits': RATE_LIMITS,
     security: Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] })),
     paths: { ...pathsOf(routes, components), '/healthz': { get: healthOperation(components) } },
     webhooks: { event: { post: webhookOperation(components) } },
     components,
   };
-  addDiscriminator(components.schemas['Event']);
+  shareExamples(document);
+  document.components.headers = usedHeaders(document);
+  completeEvents(components.schemas);
+  shareParameters(document);
+  shareProperties(components.schemas);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }
@@ -81,9 +105,9 @@ function pathsOf(routes: readonly Route[], components: Components): OpenApiDocum
  * limit.
  */
 function healthOperation(components: Components): Operation {
-  const schema = successEnvelope(200, 'ready', toJsonSchema(z.object({}), 'output', {}));
+  const data = toJsonSchema(z.object({}), 'output', {});
   return {
-    operationId: 'healthz',
+    operationId: 'getHealth',
     summary: 'Check gateway health',
     description: 'For load balancers. Needs no API key and has no rate limit.',
     tags: ['gateway'],
@@ -91,9 +115,9 @@ function healthOperation(components: Components): Operation {
     responses: {
       '200': {
         description: 'The gateway accepts requests',
-        headers: headerRefs(['X-Request-Id']),
-        content: { 'application/json': { schema, example: exampleOf(schema, components) } },
+        content: successContent(data, components),
       },
+      '431': headersTooLargeResponse(components),
       '503': unavailableResponse(components),
     },
   };

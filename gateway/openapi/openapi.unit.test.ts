@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
 import { mediaTypeOf, type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
-import { toJsonSchema } from './json-schema.ts';
+import { apiError, detailsOf } from './error-schemas.ts';
+import { DEFAULT_ERRORS } from './errors.ts';
+import { exampleOf } from './examples.ts';
+import { objectsIn } from './fixture.ts';
 import { openApiDocument } from './openapi.ts';
-import { errorEnvelope } from './responses.ts';
+import { operationIdOf } from './operation-id.ts';
 
 const options = { version: '1.2.3', serverUrl: 'https://api.example.com' };
 const document = openApiDocument(ROUTES, options);
@@ -28,17 +29,10 @@ function parametersOf(operation: Operation, of = document): Parameter[] {
   return (operation.parameters ?? []).map((parameter) => resolveRef<Parameter>(of.components, parameter));
 }
 
-function responseOf(operation: Operation, status: number, of = document): OpenApiResponse {
+function responseOf(operation: Operation, status: number | string, of = document): OpenApiResponse {
   const response = operation.responses[status];
   if (!response) throw new Error(`${operation.operationId} has no ${status}`);
   return resolveRef<OpenApiResponse>(of.components, response);
-}
-
-/** All objects within a value, at any depth. */
-function objectsIn(value: unknown): Record<string, unknown>[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const inside = Object.values(value).flatMap(objectsIn);
-  return Array.isArray(value) ? inside : [value as Record<string, unknown>, ...inside];
 }
 
 describe('the document', () => {
@@ -48,10 +42,24 @@ describe('the document', () => {
     expect(found.toSorted()).toEqual([...expected, 'GET /healthz'].toSorted());
   });
 
-  test('uses the route names as unique operation IDs', () => {
+  test('has unique operation IDs: those of the rows, otherwise their names', () => {
     const names = allOperations.map(({ operation }) => operation.operationId);
-    expect(names.toSorted()).toEqual([...ROUTES.map(({ name }) => name), 'healthz'].toSorted());
+    expect(names.toSorted()).toEqual([...ROUTES.map(operationIdOf), 'getHealth'].toSorted());
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('is smaller than 200 KB', () => {
+    expect(Buffer.byteLength(JSON.stringify(document))).toBeLessThan(200_000);
+  });
+
+  test('has one response for each set of errors, whose `details` have the fields of their code', () => {
+    for (const operation of allOperations.map((found) => found.operation)) {
+      const errors = Object.entries(operation.responses).filter(([status]) => !(Number(status) < 400));
+      for (const [, response] of errors) expect(response).toHaveProperty('$ref');
+    }
+    const { RateLimitedDetails, MissingScopeDetails } = components.schemas;
+    expect(RateLimitedDetails?.required).toEqual(expect.arrayContaining(['code', 'retryAfter']));
+    expect(MissingScopeDetails?.required).toEqual(['code', 'required_scope']);
   });
 
   test('is plain JSON without undefined properties', () => {
@@ -61,7 +69,7 @@ describe('the document', () => {
   test('has a component for every reference, and no unused component', () => {
     const references = objectsIn(document).flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     for (const $ref of references) expect(resolveRef(components, { $ref })).toBeTypeOf('object');
-    for (const kind of ['schemas', 'responses', 'parameters'] as const) {
+    for (const kind of ['schemas', 'responses', 'parameters', 'headers'] as const) {
       const names = Object.keys(components[kind]).map((name) => `#/components/${kind}/${name}`);
       expect(names.filter((name) => !references.includes(name))).toEqual([]);
     }
@@ -94,87 +102,6 @@ describe('the document', () => {
   });
 });
 
-/** The keywords of draft 2020-12 that the document may use, each with the type of its value. */
-const draft202012: z.ZodType = z.lazy(() =>
-  z.strictObject({
-    $ref: z.string().startsWith('#/components/schemas/').optional(),
-    type: z.union([typeName, z.array(typeName).min(2)]).optional(),
-    description: z.string().min(1).optional(),
-    examples: z.array(z.unknown()).min(1).optional(),
-    const: z.unknown().optional(),
-    enum: z.array(z.unknown()).min(1).optional(),
-    properties: z.record(z.string(), draft202012).optional(),
-    required: z.array(z.string()).optional(),
-    additionalProperties: z.union([z.boolean(), draft202012]).optional(),
-    propertyNames: draft202012.optional(),
-    items: draft202012.optional(),
-    anyOf: z.array(draft202012).min(1).optional(),
-    oneOf: z.array(draft202012).min(1).optional(),
-    // A keyword that OpenAPI adds.
-    discriminator: z.strictObject({ propertyName: z.string() }).optional(),
-    allOf: z.array(draft202012).min(1).optional(),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-    minLength: z.int().optional(),
-    maxLength: z.int().optional(),
-    minItems: z.int().optional(),
-    maxItems: z.int().optional(),
-    pattern: z.string().refine(isPattern).optional(),
-    format: z.string().optional(),
-  }),
-);
-
-const typeName = z.enum(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']);
-
-function isPattern(text: string): boolean {
-  try {
-    return RegExp(text, 'u') instanceof RegExp;
-  } catch {
-    return false;
-  }
-}
-
-describe('every schema', () => {
-  const inPlace = objectsIn([document.paths, components]).flatMap(({ schema }) => (schema ? [schema] : []));
-
-  test('is JSON Schema, draft 2020-12, without zod properties', () => {
-    expect(inPlace.length).toBeGreaterThan(ROUTES.length);
-    const all = [...inPlace, ...Object.values(components.schemas)];
-    expect(all.filter((schema) => !draft202012.safeParse(schema).success)).toEqual([]);
-  });
-
-  test('requires exactly one field of exactlyOneOf, which must not be null', () => {
-    const body = z.object({ a: optional(gameId), b: optional(z.string()) }).refine(...exactlyOneOf('a', 'b'));
-    const schema = toJsonSchema(body, 'input', {});
-    expect(schema.oneOf).toEqual([{ required: ['a'] }, { required: ['b'] }]);
-    expect(schema.properties?.a?.type).toEqual(['integer', 'string']);
-    expect(schema.properties?.b?.type).toBe('string');
-  });
-
-  test('accepts a game ID as a number or a string of digits, and null for an optional field', () => {
-    const { properties } = toJsonSchema(z.object({ id: optional(gameId) }), 'input', {});
-    expect(properties?.id).toMatchObject({
-      type: ['integer', 'string', 'null'],
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      pattern: '^[1-9][0-9]{0,15}$',
-    });
-  });
-
-  test('allows further fields in responses', () => {
-    const body = z.object({ inside: z.object({ a: z.string() }) });
-    expect(JSON.stringify(toJsonSchema(body, 'output', {}))).not.toContain('additionalProperties');
-  });
-
-  test('has a unique ID, otherwise the conversion throws', () => {
-    const shared = {};
-    toJsonSchema(z.object({ a: z.string().meta({ id: 'OpenApiTestSame' }) }), 'output', shared);
-    const other = z.object({ a: z.number().meta({ id: 'OpenApiTestSame2' }) });
-    Object.assign(shared, { OpenApiTestSame2: { type: 'string' } });
-    expect(() => toJsonSchema(other, 'output', shared)).toThrow('OpenApiTestSame2');
-  });
-});
-
 describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   const operation = operationOf(row);
   const parameters = parametersOf(operation);
@@ -184,7 +111,8 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     expect(named('path').map(({ name }) => `:${name}`)).toEqual(row.path.match(/:\w+/g) ?? []);
     expect(named('path').every(({ required }) => required)).toBe(true);
     expect(named('query').map(({ name }) => name)).toEqual(Object.keys(row.query?.shape ?? {}));
-    expect(named('header').find(({ name }) => name === 'X-Guild-ID')?.required).toBe(row.guild === 'header');
+    const isRequired = named('header').find(({ name }) => name === 'X-Guild-ID')?.required;
+    expect(isRequired).toBe({ header: true, key: false, path: undefined, body: undefined }[row.guild]);
     expect(named('header').some(({ name }) => name === 'Idempotency-Key')).toBe(row.writes);
     expect(parameters.filter(({ description }) => description === '')).toEqual([]);
   });
@@ -192,11 +120,10 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   test('has the scope and the rate limit of its route', () => {
     expect(operation['x-required-scope']).toBe(row.scope ?? undefined);
     const category = row.category && CATEGORIES[row.category];
-    expect(operation['x-rate-limit']).toEqual(
-      category ? { category: row.category, limit: category.limit, window: 60, subject: category.per } : undefined,
+    expect(operation['x-rate-limit']).toBe(row.category ?? undefined);
+    expect(document['x-rate-limits'][row.category ?? '']).toEqual(
+      category ? { limit: category.limit, window: 60, subject: category.per } : undefined,
     );
-    expect(operation.description).toContain(row.scope ?? 'Any valid key');
-    expect(operation.description).toContain(category ? `${category.limit} requests per 60 s` : 'No limit except');
   });
 
   test('has examples of path, query and body that match its schemas', () => {
@@ -216,71 +143,62 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
 
   test('has an example of each success, in the envelope, that matches its schema', () => {
     for (const [status, message] of successes) {
-      const { content, headers } = responseOf(operation, status);
-      const envelope = z.strictObject({
-        status: z.literal('success'),
-        code: z.literal(status),
-        message: z.literal(message),
-        data: row.data,
-      });
-      const { example } = mediaTypeOf(content);
-      const [type, schema, sample] = row.eventStream
+      const { content, description, headers = {} } = responseOf(operation, status);
+      expect(description).toBe(message);
+      const { example, schema } = mediaTypeOf(content);
+      const [type, of, sample] = row.eventStream
         ? ['text/event-stream', row.eventStream.event, eventIn(String(example))]
-        : ['application/json', envelope, example];
+        : ['application/json', row.data, exampleOf(schema.properties?.['data'] ?? {}, components)];
       expect(Object.keys(content)).toEqual([type]);
-      expect(schema.safeParse(sample).error).toBeUndefined();
-      expect(Object.keys(headers)).toContain('X-RateLimit-Remaining');
+      expect(of.safeParse(sample).error).toBeUndefined();
       expect(Object.keys(headers).includes('Idempotency-Replayed')).toBe(row.writes);
     }
-    const documented = Object.keys(operation.responses).filter((status) => status < '400');
+    const documented = Object.keys(operation.responses).filter((status) => Number(status) < 400);
     expect(documented).toEqual(successes.map(([status]) => String(status)));
   });
 
+  const rejections = Object.keys(operation.responses).filter((status) => !(Number(status) < 400));
+  const examplesOf = (status: string) =>
+    Object.values(mediaTypeOf(responseOf(operation, status).content).examples ?? {});
+  const codesOf = (status: string) =>
+    new Set(examplesOf(status).map(({ value }) => apiError.parse(value).details.code));
+
   test('has the codes, the meaning, advice and an example in the envelope for every error', () => {
-    for (const status of Object.keys(operation.responses).filter((code) => code >= '400')) {
-      const { content, headers } = responseOf(operation, Number(status));
-      const examples = Object.values(mediaTypeOf(content).examples ?? {});
-      expect(examples.length).toBeGreaterThan(0);
-      expect(Object.keys(headers)).toContain('X-Request-Id');
-      for (const { summary, description, value } of examples) {
+    for (const status of rejections) {
+      expect(examplesOf(status).length).toBeGreaterThan(0);
+      for (const { summary, description, value } of examplesOf(status)) {
         expect(summary && description).toBeTruthy();
-        const { code, details } = errorEnvelope.parse(value);
-        expect(code).toBe(Number(status));
-        expect(JSON.stringify(mediaTypeOf(content).schema)).toContain(`"${details.code}"`);
+        const { code, details } = apiError.parse(value);
+        expect(status === 'default' ? 'default' : String(code)).toBe(status);
+        expect(detailsOf(details.code).safeParse(details).error).toBeUndefined();
+        expect(JSON.stringify(responseOf(operation, status).content)).toContain(`"${details.code}"`);
       }
     }
   });
 
-  test('documents the rate limit headers for exactly the errors of counted requests', () => {
-    const isCounted = (status: number) => 'X-RateLimit-Limit' in responseOf(operation, status).headers;
-    const uncounted = Object.keys(operation.responses).filter((status) => !isCounted(Number(status)));
-    expect(uncounted).toEqual(row.method === 'GET' ? ['403'] : []);
-    expect(responseOf(operation, 403).description.includes("the body's `guild_id`")).toBe(row.method !== 'GET');
+  test('says which requests with a 403 are counted, and has the headers of a 429', () => {
+    expect(responseOf(operation, 403).description).toContain('only if the cause is `guild_id` in the body');
+    expect(Object.keys(responseOf(operation, 429).headers ?? {})).toEqual(
+      expect.arrayContaining(['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Reset']),
+    );
   });
 
   test('documents the errors of its route and the general ones, and no others', () => {
-    const always = row.service === 'gateway' ? [400, 401, 403, 429, 500, 503] : [400, 401, 403, 429, 500, 503, 504];
-    const own = {
-      INVALID_TARGET: 400,
-      NOT_FOUND: 404,
-      CONFLICT: 409,
-      EVENTS_GONE: 410,
-      QUOTA_EXCEEDED: 409,
-      NOT_APPLICABLE: 422,
-      PLATFORM_ERROR: 502,
-    };
     const expected = new Set([
-      ...successes.map(([status]) => status),
-      ...always,
-      ...(row.body ? [413, 415] : []),
-      ...(row.writes ? [409] : []),
-      ...Object.keys(row.errors ?? {}).map((code) => own[code as keyof typeof own]),
+      'INVALID_REQUEST',
+      'GUILD_MISMATCH',
+      'IP_NOT_ALLOWED',
+      'RATE_LIMITED',
+      ...DEFAULT_ERRORS,
+      ...(row.scope === null ? [] : ['MISSING_SCOPE']),
+      ...(row.writes ? ['CONFLICT'] : []),
+      ...Object.keys(row.errors ?? {}),
     ]);
-    expect(new Set(Object.keys(operation.responses).map(Number))).toEqual(expected);
+    expect(new Set(rejections.flatMap((status) => [...codesOf(status)]))).toEqual(expected);
+    expect(codesOf('default')).toEqual(new Set(DEFAULT_ERRORS));
     for (const meaning of Object.values(row.errors ?? {})) {
-      expect(JSON.stringify(operation.responses)).toContain(JSON.stringify(meaning));
+      expect(JSON.stringify(operation.responses)).toContain(JSON.stringify(meaning).slice(1, -1));
     }
-    expect(JSON.stringify(operation.responses).includes('"MISSING_SCOPE"')).toBe(row.scope !== null);
   });
 });
 

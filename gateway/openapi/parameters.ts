@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
 import { guildId } from '#proto/rest/schemas.ts';
-import { type Components, componentRef, type Parameter, type Ref } from './document.ts';
+import { type Components, componentRef, type Parameter, type Ref, resolveRef } from './document.ts';
 import { exampleOf } from './examples.ts';
 import { toJsonSchema } from './json-schema.ts';
 
@@ -32,13 +32,6 @@ export const SHARED_PARAMETERS = {
     description: 'The `id` of the last received event; the stream continues after it, whatever `after` says',
     schema: { type: 'integer', minimum: 0, examples: [4710] },
   },
-  RequestId: {
-    name: 'X-Request-Id',
-    in: 'header',
-    required: false,
-    description: 'Your own ID for the request, which is returned and logged',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-  },
 } satisfies Record<string, Parameter>;
 
 const shared = (name: keyof typeof SHARED_PARAMETERS) => componentRef('parameters', name);
@@ -48,22 +41,25 @@ export function parametersOf(route: Route, components: Components): (Parameter |
   return [
     ...parametersIn('path', route.params, components),
     ...parametersIn('query', route.query, components),
-    shared(route.guild === 'header' ? 'GuildId' : 'OptionalGuildId'),
+    ...guildParameter(route),
     ...(route.writes ? [shared('IdempotencyKey')] : []),
     ...(route.eventStream ? [shared('LastEventId')] : []),
-    shared('RequestId'),
   ];
+}
+
+/** Returns the header with the guild ID, if neither the path nor the body names the guild. */
+function guildParameter({ guild }: Route): Ref[] {
+  if (guild === 'path' || guild === 'body') return [];
+  return [shared(guild === 'header' ? 'GuildId' : 'OptionalGuildId')];
 }
 
 function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, components: Components): Parameter[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = toJsonSchema(schema, 'input', components.schemas);
-  return Object.entries(properties).map(([name, { description = '', ...property }]) => ({
-    name,
-    in: place,
-    required: place === 'path' || required.includes(name),
-    description,
-    schema: property,
-    example: exampleOf(property, components),
-  }));
+  return Object.entries(properties).map(([name, property]) => {
+    const { description = '' } = { ...resolveRef(components, property), ...property };
+    const { description: _, examples: __, ...schema } = property;
+    const isRequired = place === 'path' || required.includes(name);
+    return { name, in: place, required: isRequired, description, schema, example: exampleOf(property, components) };
+  });
 }

@@ -14,7 +14,7 @@ export const RULES = `Read and write the data of one guild: account links, role 
 
 - Send the key as \`X-API-Key: KEY\`, \`Authorization: ApiKey KEY\` or \`Authorization: Bearer KEY\`. Keep the key on your servers. A key in a URL is rejected.
 - A key belongs to one guild. A guild ID in the path, in \`X-Guild-ID\` or in \`guild_id\` of a body must be the ID of that guild, otherwise the response is 403.
-- A key may use the routes of its scopes; \`x:write\` includes \`x:read\`. A legacy key, created before scopes existed, may use every route.
+- A key may use the routes of its scopes; \`x:write\` includes \`x:read\`. In this document \`x-required-scope\` is the scope of an operation; without it any valid key may call it. A legacy key, created before scopes existed, may use every route.
 
 ## Responses
 
@@ -36,7 +36,7 @@ export const RULES = `Read and write the data of one guild: account links, role 
 
 ## Rate limits
 
-- Each route belongs to a category. Requests are counted per category, for each guild or each key, in windows of ${WINDOW_SECONDS} s. A key may also have a limit of its own (category \`${KEY_CAP_CATEGORY}\`).
+- Each route belongs to a category. Requests are counted per category, for each guild or each key, in windows of ${WINDOW_SECONDS} s. \`x-rate-limit\` is the category of an operation, and \`x-rate-limits\` lists the categories. A key may also have a limit of its own (category \`${KEY_CAP_CATEGORY}\`).
 - The response to a counted request has \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. A request above a limit gets 429 with \`Retry-After\` and is not counted.
 - A request that gets 403 is counted only if the cause is \`guild_id\` in the body, because the body is read last. A 401 reports the limit of rejected keys.
 - After ${AUTHENTICATION_LIMIT.limit} rejected keys in a window, an address gets 429 (category \`${AUTHENTICATION_LIMIT.category}\`) instead of 401. IPv6 addresses are counted by /64, and by /48 with ten times the limit. A valid key is never counted, but if the gateway does not have it in its cache yet, the request may get such a 429 with \`Retry-After: 1\`.

@@ -1,5 +1,6 @@
-import { eventSchema } from '#proto/rest/events/event.ts';
-import type { Components, JsonSchema, Parameter, Webhook } from './document.ts';
+import { eventSchema, schemaNameOf } from '#proto/rest/events/event.ts';
+import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
+import { type Components, componentRef, type JsonSchema, type Parameter, type Webhook } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 
 const header = (name: string, description: string, example: string): Parameter => ({
@@ -42,7 +43,28 @@ with the webhook's secret (the bytes after \`whsec_\`, base64). Reject timestamp
   };
 }
 
-/** Adds the discriminator to the union of events, with which generators choose the schema by `type`. */
-export function addDiscriminator(schema: JsonSchema | undefined): void {
-  if (schema) schema.discriminator = { propertyName: 'type' };
+/** The name of the schema with the fields that events of all types have. */
+const ENVELOPE = 'EventEnvelope';
+
+/**
+ * Completes the union of events: `type` tells generators which schema applies, and the fields that all types have in the
+ * same form are in the document only once.
+ */
+export function completeEvents(schemas: Record<string, JsonSchema>): void {
+  const event = schemas['Event'];
+  if (!event) return;
+  const mapping = EVENT_TYPE_NAMES.map((type) => [type, componentRef('schemas', schemaNameOf(type)).$ref]);
+  event.discriminator = { propertyName: 'type', mapping: Object.fromEntries(mapping) };
+  for (const type of EVENT_TYPE_NAMES) {
+    const { properties = {}, required = [], description } = schemas[schemaNameOf(type)] ?? {};
+    const { type: name = {}, data = {}, ...common } = properties;
+    const isCommon = (field: string) => field in common;
+    schemas[ENVELOPE] ??= { type: 'object', required: required.filter(isCommon), properties: common };
+    schemas[schemaNameOf(type)] = {
+      description,
+      allOf: [componentRef('schemas', ENVELOPE)],
+      required: required.filter((field) => !isCommon(field)),
+      properties: { type: name, data },
+    };
+  }
 }

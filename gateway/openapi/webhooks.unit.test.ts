@@ -11,9 +11,10 @@ const webhook = document.webhooks['event']?.post;
 test('a webhook receives a union of all event types, each with its own schema, that `type` tells apart', () => {
   expect(webhook?.requestBody?.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Event' });
   const { oneOf = [], discriminator } = components.schemas['Event'] ?? {};
-  expect(discriminator).toEqual({ propertyName: 'type' });
   const variants = oneOf.map(({ $ref = '' }) => resolveRef<JsonSchema>(components, { $ref }));
   expect(variants.map(({ properties }) => properties?.['type']?.const)).toEqual(EVENT_TYPE_NAMES);
+  const mapping = EVENT_TYPE_NAMES.map((type, index) => [type, oneOf[index]?.$ref]);
+  expect(discriminator).toEqual({ propertyName: 'type', mapping: Object.fromEntries(mapping) });
 });
 
 test('a webhook has the headers and the signature of Standard Webhooks', () => {

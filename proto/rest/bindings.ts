@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BINDING_TYPES, requiredByType, rule, validRange } from './bindings/rules.ts';
+import { BINDING_TYPES, byType, requiredByType, rule, validRange } from './bindings/rules.ts';
 import { defineRoutes, route } from './route.ts';
 import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
 
@@ -14,6 +14,14 @@ const whole = (min: number, max: number) =>
 /** A hundred years, which is older than any account of either platform. */
 const MAX_ACCOUNT_AGE_DAYS = 36_500;
 const MAX_PRIORITY = 2 ** 31 - 1;
+
+const platform = z
+  .enum(['chat', 'game'], { error: 'must be chat or game' })
+  .meta({ id: 'Platform', description: 'The chat or the game platform' });
+
+const bindingType = z
+  .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
+  .meta({ id: 'BindingType', description: 'What a member must have to get the role', example: 'group_rank' });
 
 const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 17 });
 const groupId = numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 });
@@ -33,9 +41,7 @@ export const binding = z
       description: 'Role name; null if the role no longer exists or its name is not available from the chat platform',
       example: 'Officer',
     }),
-    binding_type: z
-      .enum(BINDING_TYPES)
-      .meta({ description: 'What a member must have to get the role', example: 'group_rank' }),
+    binding_type: bindingType,
     game_group_id: z.int().min(1).nullable().meta({ description: 'Group ID, for `group_rank`', example: 501 }),
     game_group_name: z.string().nullable().meta({
       description: 'Group name; null if the group no longer exists or its name is not available from the game platform',
@@ -46,8 +52,7 @@ export const binding = z
     gamepass_id: outId('Gamepass ID, for `gamepass`'),
     asset_id: outId('Asset ID, for `asset`'),
     badge_id: outId('Badge ID, for `badge`'),
-    account_age_platform: z
-      .enum(['chat', 'game'])
+    account_age_platform: platform
       .nullable()
       .meta({ description: 'Platform of the account whose age is checked, for `account_age`', example: null }),
     account_age_min_days: z
@@ -105,9 +110,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
       .object({
         guild_id: guildId,
         chat_role_id: roleId,
-        binding_type: z
-          .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
-          .meta({ description: 'What a member must have to get the role', example: 'group_rank' }),
+        binding_type: bindingType,
         game_group_id: optional(groupId).meta({ description: 'Group ID; required for `group_rank`', example: 501 }),
         min_rank: optional(minRank).meta({
           description: 'Lowest rank that matches; required for `group_rank`',
@@ -122,7 +125,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
         }),
         game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID; required for `asset`' }),
         game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID; required for `badge`' }),
-        account_age_platform: optional(z.enum(['chat', 'game'], { error: 'must be chat or game' })).meta({
+        account_age_platform: optional(platform).meta({
           description: 'Platform of the account whose age is checked; required for `account_age`',
         }),
         account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
@@ -141,7 +144,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
       .refine(...requiredByType('game_asset_id'))
       .refine(...requiredByType('game_badge_id'))
       .refine(...requiredByType('account_age_platform'))
-      .refine(...requiredByType('account_age_min_days')),
+      .refine(...requiredByType('account_age_min_days'))
+      .meta({ alternatives: byType }),
     data: binding,
     status: 201,
     message: 'Binding added',

@@ -75,23 +75,25 @@ export const guildsRoutes = defineRoutes('members', {
     params: z.object({ guildId }),
     data: z.object({
       roles: z.array(
-        z.object({
-          id: roleId,
-          name: z.string().meta({ description: 'Role name', example: 'Officer' }),
-          position: z.int().meta({
-            description: 'Position in the role hierarchy: a higher value ranks above a lower one',
-            example: 5,
-          }),
-          color: z
-            .int()
-            .min(0)
-            .meta({ description: 'RGB color as one integer; 0 if the role has no color', example: 3447003 }),
-          managed: z.boolean().meta({
-            description: 'True if an integration manages the role, so that it cannot be assigned',
-            example: false,
-          }),
-          assignable: z.boolean().meta({ description: 'True if the bot can assign and remove the role' }),
-        }),
+        z
+          .object({
+            id: roleId,
+            name: z.string().meta({ description: 'Role name', example: 'Officer' }),
+            position: z.int().meta({
+              description: 'Position in the role hierarchy: a higher value ranks above a lower one',
+              example: 5,
+            }),
+            color: z
+              .int()
+              .min(0)
+              .meta({ description: 'RGB color as one integer; 0 if the role has no color', example: 3447003 }),
+            managed: z.boolean().meta({
+              description: 'True if an integration manages the role, so that it cannot be assigned',
+              example: false,
+            }),
+            assignable: z.boolean().meta({ description: 'True if the bot can assign and remove the role' }),
+          })
+          .meta({ id: 'Role', description: 'A role of the guild on the chat platform' }),
       ),
     }),
     status: 200,

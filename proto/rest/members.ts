@@ -30,6 +30,7 @@ const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild a
 
 export const membersRoutes = defineRoutes('members', {
   listVerified: route({
+    operationId: 'listVerifiedUsers',
     method: 'GET',
     path: '/guilds/:guildId/verified',
     scope: 'members:read',
@@ -73,7 +74,7 @@ export const membersRoutes = defineRoutes('members', {
       link: linkRecord.nullable().meta({ description: 'The current link; null if the account is not linked' }),
       history: z.array(
         z.object({
-          action: z.enum(['linked', 'unlinked']).meta({ description: 'The kind of change' }),
+          action: z.enum(['linked', 'unlinked']).meta({ id: 'LinkAction', description: 'The kind of change' }),
           chat_id: chatId,
           game_id: gameIdOut,
           game_username: z.string().meta({ description: 'Username in the game', example: 'AdaBuilds' }),
@@ -88,6 +89,7 @@ export const membersRoutes = defineRoutes('members', {
     writes: false,
   }),
   createToken: route({
+    operationId: 'createVerificationToken',
     method: 'POST',
     path: '/verification/tokens',
     scope: 'verify:write',
@@ -120,6 +122,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { CONFLICT: 'The chat account is linked in this guild already' },
   }),
   getToken: route({
+    operationId: 'getVerificationToken',
     method: 'GET',
     path: '/verification/tokens/:token',
     scope: 'verify:write',
@@ -132,9 +135,11 @@ export const membersRoutes = defineRoutes('members', {
       }),
     }),
     data: z.object({
-      status: z
-        .enum(['pending', 'completed', 'expired'])
-        .meta({ description: 'Status of the token: `completed` if it was redeemed', example: 'completed' }),
+      status: z.enum(['pending', 'completed', 'expired']).meta({
+        id: 'TokenStatus',
+        description: 'Status of the token: `completed` if it was redeemed',
+        example: 'completed',
+      }),
       chat_id: chatId.meta({ example: esther.chat_id }),
       game_id: gameIdOut.nullable().meta({
         description: 'Game account that redeemed the token; null if it was not redeemed',
@@ -149,6 +154,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { NOT_FOUND: 'No such token in this guild' },
   }),
   redeemToken: route({
+    operationId: 'redeemVerificationToken',
     method: 'POST',
     path: '/verification/redeem',
     scope: 'verify:write',
@@ -178,6 +184,7 @@ export const membersRoutes = defineRoutes('members', {
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),
   createLink: route({
+    operationId: 'linkAccount',
     method: 'POST',
     path: '/verification/link',
     scope: 'verify:write',
@@ -206,6 +213,7 @@ export const membersRoutes = defineRoutes('members', {
     },
   }),
   deleteLink: route({
+    operationId: 'unlinkAccount',
     method: 'POST',
     path: '/verification/unlink',
     scope: 'verify:write',

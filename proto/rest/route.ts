@@ -30,6 +30,11 @@ export interface RouteSpec<
   Body extends z.ZodObject = z.ZodObject,
   Data extends z.ZodObject = z.ZodObject,
 > {
+  /**
+   * The name of the operation in the OpenAPI document, and so in generated clients; the row's name if left out. Metrics, logs
+   * and alerts always use the row's name.
+   */
+  operationId?: string;
   method: Method;
   /** Relative to API_PREFIX, with parameters as `:name`. */
   path: string;

@@ -19,14 +19,17 @@ const snowflake = (what: string) =>
     .meta({ pattern: SNOWFLAKE.source });
 
 export const chatId = snowflake('a chat ID').meta({
+  id: 'ChatId',
   description: 'Chat account ID (snowflake)',
   example: '920000000000000001',
 });
 export const roleId = snowflake('a role ID').meta({
+  id: 'RoleId',
   description: 'Chat role ID (snowflake)',
   example: '910000000000000001',
 });
 export const guildId = snowflake('a guild ID').meta({
+  id: 'GuildId',
   description: 'Guild ID (snowflake)',
   example: '900000000000000001',
 });
@@ -56,6 +59,7 @@ export function numberId(what: string) {
 
 /** A game account ID in a request. Responses use `gameIdOut`. */
 export const gameId = numberId('a game ID').meta({
+  id: 'GameIdInput',
   description: 'Game account ID: an integer, or a string of digits',
   example: 7001,
 });
@@ -80,7 +84,7 @@ export const uuid = z
 export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
 /** A time in a request or response body, in Unix seconds. */
-export const timestamp = z.int().min(0).meta({ description: 'Unix seconds', example: 1790000000 });
+export const timestamp = z.int().min(0).meta({ id: 'Timestamp', description: 'Unix seconds', example: 1790000000 });
 
 /** Unix seconds in a query string. */
 export const timestampQuery = z
@@ -222,6 +226,7 @@ export const page = {
 };
 
 export const nextCursor = z.string().nullable().meta({
+  id: 'NextCursor',
   description: 'Pass it as `cursor` to get the next page; null on the last page',
   example: null,
 });

@@ -6,6 +6,7 @@ const SERVER_ID = new RegExp(`^${SERVER_ID_CHARACTERS.source}$`);
 const WRONG_SERVER_ID = 'must be 1 to 64 of A-Z a-z 0-9 . _ : -';
 
 const meta = {
+  id: 'ServerId',
   pattern: SERVER_ID.source,
   description: 'ID that the game server chose for itself, such as its job ID',
   example: 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Alternative } from './alternatives.ts';
 import { defineRoutes, route } from './route.ts';
 import {
   chatId,
@@ -49,7 +50,7 @@ const ROLE_FAILURES = [
 export const roleFailure = z
   .object({
     role_id: roleId,
-    code: z.enum(ROLE_FAILURES).meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
+    code: z.enum(ROLE_FAILURES).meta({ id: 'RoleFailureCode', description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
     message: z.string().meta({
       description: 'Explanation for people',
       example: "The role Harbormaster is not below the bot's highest role",
@@ -100,28 +101,31 @@ export const syncRoutes = defineRoutes('members', {
       })
       .refine(...exactlyOneOf('chat_id', 'game_id'))
       .meta({ example: { guild_id: '900000000000000001', chat_id: '920000000000000001' } }),
-    data: z.object({
-      chat_id: chatId,
-      game_id: gameIdOut,
-      added: syncedRoles.added,
-      removed: syncedRoles.removed,
-      unchanged: roles('Roles of bindings that the member had and keeps'),
-      failed: syncedRoles.failed,
-      nickname: z.null().meta({ description: 'Always null: this route does not change the nickname' }),
-      bindings: z
-        .object({
-          evaluated: z.int().meta({ description: 'Number of bindings that were evaluated', example: 4 }),
-          matched: z.int().meta({ description: 'Number of bindings that the member matches', example: 2 }),
-          unknown: z.int().meta({
-            description: 'Number of bindings that could not be evaluated; their roles are neither assigned nor removed',
-            example: 0,
-          }),
-        })
-        .meta({ description: 'Result of the evaluated bindings' }),
-      dry_run: z
-        .boolean()
-        .meta({ description: 'True if a dry run was requested, so that nothing was changed', example: false }),
-    }),
+    data: z
+      .object({
+        chat_id: chatId,
+        game_id: gameIdOut,
+        added: syncedRoles.added,
+        removed: syncedRoles.removed,
+        unchanged: roles('Roles of bindings that the member had and keeps'),
+        failed: syncedRoles.failed,
+        nickname: z.null().meta({ description: 'Always null: this route does not change the nickname' }),
+        bindings: z
+          .object({
+            evaluated: z.int().meta({ description: 'Number of bindings that were evaluated', example: 4 }),
+            matched: z.int().meta({ description: 'Number of bindings that the member matches', example: 2 }),
+            unknown: z.int().meta({
+              description:
+                'Number of bindings that could not be evaluated; their roles are neither assigned nor removed',
+              example: 0,
+            }),
+          })
+          .meta({ description: 'Result of the evaluated bindings' }),
+        dry_run: z
+          .boolean()
+          .meta({ description: 'True if a dry run was requested, so that nothing was changed', example: false }),
+      })
+      .meta({ id: 'SyncResult', description: 'What a sync of one member changed, or would change' }),
     status: 200,
     message: 'Roles synchronised',
     summary: "Sync a member's roles with the role bindings",
@@ -159,36 +163,39 @@ export const syncRoutes = defineRoutes('members', {
     category: 'members_read',
     guild: 'header',
     params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that was returned when the job was started' }) }),
-    data: z.object({
-      state: z.enum(JOB_STATES).meta({
-        description:
-          '`paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day',
-        example: 'running',
-      }),
-      total: syncJob.total,
-      done: syncJob.done,
-      changed: syncJob.changed,
-      failed: syncJob.failed,
-      errors: z
-        .array(
-          z.object({
-            chat_id: chatId.nullable(),
-            role_id: roleId.nullable(),
-            code: z.string().meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
-            message: z.string().meta({
-              description: 'Explanation for people',
-              example: "The role Harbormaster is not below the bot's highest role",
-            }),
-          }),
-        )
-        .meta({
+    data: z
+      .object({
+        state: z.enum(JOB_STATES).meta({
+          id: 'SyncJobState',
           description:
-            'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed',
-          example: [],
+            '`paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day',
+          example: 'running',
         }),
-      started_at: syncJob.started_at,
-      finished_at: syncJob.finished_at,
-    }),
+        total: syncJob.total,
+        done: syncJob.done,
+        changed: syncJob.changed,
+        failed: syncJob.failed,
+        errors: z
+          .array(
+            z.object({
+              chat_id: chatId.nullable(),
+              role_id: roleId.nullable(),
+              code: z.string().meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
+              message: z.string().meta({
+                description: 'Explanation for people',
+                example: "The role Harbormaster is not below the bot's highest role",
+              }),
+            }),
+          )
+          .meta({
+            description:
+              'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed',
+            example: [],
+          }),
+        started_at: syncJob.started_at,
+        finished_at: syncJob.finished_at,
+      })
+      .meta({ id: 'SyncJob', description: 'The progress of a sync of all members' }),
     status: 200,
     message: 'Job found',
     summary: 'Get the progress of a sync job',
@@ -229,6 +236,10 @@ export const syncRoutes = defineRoutes('members', {
         when: () => true,
       })
       .meta({
+        alternatives: [
+          { required: ['nickname'], nullable: ['nickname'], absent: ['template'] },
+          { required: ['template'], absent: ['nickname'] },
+        ] satisfies Alternative[],
         example: { guild_id: '900000000000000001', chat_id: '920000000000000001', template: '{game_username}' },
       }),
     data: nicknameChange,

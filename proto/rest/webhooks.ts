@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eventPatterns } from './events.ts';
 import { defineRoutes, route } from './route.ts';
 import { guildId, listOf, nextCursor, optional, page, text, timestamp, uuid, uuidOut } from './schemas.ts';
-import { WEBHOOK_FORMATS, webhook } from './webhooks/schemas.ts';
+import { webhook, webhookFormat } from './webhooks/schemas.ts';
 
 /** Returns what is wrong with a webhook URL, as sentences without a subject. */
 export type UrlFaults = (url: string) => readonly string[];
@@ -81,7 +81,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
         url: urlOf(urlFaults),
         types,
         description: optional(description),
-        format: optional(z.enum(WEBHOOK_FORMATS, { error: `must be one of ${WEBHOOK_FORMATS.join(', ')}` })).meta({
+        format: optional(webhookFormat).meta({
           description: '`standard` (default), or `chat` for an incoming webhook of the chat platform',
         }),
         from: optional(z.union([z.literal('now'), seq], { error: 'must be now or a seq' })).meta({

@@ -25,8 +25,7 @@ interface Field {
   kind: Kind;
 }
 
-const sample = z.object({ chat: chatId, game: gameIdOut });
-const described = (z.toJSONSchema(sample).properties ?? {}) as Record<string, JsonSchema>;
+const described = { chat: chatId.meta(), game: gameIdOut.meta() };
 
 /** Returns the fields of an event's data that name accounts, by their name or by the description of account IDs. */
 function accountsIn(schema: JsonSchema, root: JsonSchema, path = ''): Field[] {

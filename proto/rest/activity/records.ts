@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { gameIdOut, timestamp, uuidOut } from '../schemas.ts';
 import { command } from './servers.ts';
-import { ACK_STATUSES, COMMAND_TYPES } from './shapes.ts';
+import { ACK_STATUSES, commandType } from './shapes.ts';
 
 export const COMMAND_STATES = ['open', 'finished', 'cancelled'] as const;
 
@@ -70,7 +70,7 @@ export const staffAction = z
 export const commandRecord = z
   .object({
     command_id: uuidOut.meta({ description: 'Command ID', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
-    type: z.enum(COMMAND_TYPES).meta({ description: 'Type of the command', example: 'kick' }),
+    type: commandType,
     target: command.shape.target,
     payload: command.shape.payload,
     issued_by: command.shape.issued_by,
@@ -78,7 +78,9 @@ export const commandRecord = z
     place_id: placeIdOut
       .nullable()
       .meta({ description: 'The place whose servers it is for; null for one server or every place', example: null }),
-    state: z.enum(COMMAND_STATES).meta({ description: 'Whether servers may still execute it', example: 'finished' }),
+    state: z
+      .enum(COMMAND_STATES)
+      .meta({ id: 'CommandState', description: 'Whether servers may still execute it', example: 'finished' }),
     created_at: timestamp,
     expires_at: timestamp.meta({ description: 'Time after which it is not delivered' }),
     cancelled_at: timestamp.nullable().meta({ description: 'Time at which it was cancelled', example: null }),

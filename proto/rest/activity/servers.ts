@@ -5,7 +5,7 @@ import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
   ackStatus,
-  COMMAND_TYPES,
+  commandType,
   count,
   gameUsername,
   NO_SERVER_ID,
@@ -27,7 +27,7 @@ export const command = z
       description: 'Command ID, for the acknowledgement',
       example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11',
     }),
-    type: z.enum(COMMAND_TYPES).meta({ description: 'Type of the command', example: 'kick' }),
+    type: commandType,
     target: z
       .object({
         game_id: gameIdOut,
@@ -60,6 +60,7 @@ const DELIVERY =
 /** Routes for game servers: heartbeats and commands. */
 export const serverRows = {
   beatServer: route({
+    operationId: 'sendServerHeartbeat',
     method: 'POST',
     path: '/game/servers/heartbeat',
     scope: 'server:write',

@@ -63,11 +63,15 @@ export const COMMAND_TYPES = [
   'custom',
 ] as const;
 
+export const commandType = z
+  .enum(COMMAND_TYPES)
+  .meta({ id: 'CommandType', description: 'Type of the command', example: 'kick' });
+
 export const ACK_STATUSES = ['success', 'failed', 'rejected'] as const;
 
 export const ackStatus = z
   .enum(ACK_STATUSES, { error: `must be one of ${ACK_STATUSES.join(', ')}` })
-  .meta({ description: 'Result of the command', example: 'success' });
+  .meta({ id: 'AckStatus', description: 'Result of the command', example: 'success' });
 
 /** The fields of an acknowledgement. */
 export const ackFields = {

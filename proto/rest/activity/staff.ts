@@ -35,31 +35,34 @@ const unknownSession = { NOT_FOUND: 'No such session in this guild' };
 /** Routes for staff activity in the game: permissions, actions and sessions. */
 export const staffRows = {
   readPermissions: route({
+    operationId: 'getStaffPermissions',
     method: 'GET',
     path: '/guilds/:guildId/staff/game/:gameId/permissions',
     scope: 'activity:write',
     category: 'roblox_activity',
     guild: 'path',
     params: z.object({ guildId, gameId }),
-    data: z.object({
-      game_id: gameIdOut,
-      chat_id: chatId.nullable().meta({ description: 'ID of the linked chat account; null if none is linked' }),
-      is_staff: z.boolean().meta({ description: 'True if the member has a staff role', example: true }),
-      level: z
-        .int()
-        .min(0)
-        .max(10)
-        .meta({ description: 'Level of the highest staff role; 0 if the player is not staff', example: 5 }),
-      role_name: z.string().nullable().meta({
-        description: 'Name of the staff role with the highest level; null if the player is not staff',
-        example: 'Officer',
-      }),
-      permissions: z.array(z.string()).meta({
-        description: 'Permissions of all staff roles of the member, without duplicates',
-        example: ['ban', 'kick'],
-      }),
-      cache_seconds: z.int().meta({ description: 'How many seconds this response may be cached', example: 300 }),
-    }),
+    data: z
+      .object({
+        game_id: gameIdOut,
+        chat_id: chatId.nullable().meta({ description: 'ID of the linked chat account; null if none is linked' }),
+        is_staff: z.boolean().meta({ description: 'True if the member has a staff role', example: true }),
+        level: z
+          .int()
+          .min(0)
+          .max(10)
+          .meta({ description: 'Level of the highest staff role; 0 if the player is not staff', example: 5 }),
+        role_name: z.string().nullable().meta({
+          description: 'Name of the staff role with the highest level; null if the player is not staff',
+          example: 'Officer',
+        }),
+        permissions: z.array(z.string()).meta({
+          description: 'Permissions of all staff roles of the member, without duplicates',
+          example: ['ban', 'kick'],
+        }),
+        cache_seconds: z.int().meta({ description: 'How many seconds this response may be cached', example: 300 }),
+      })
+      .meta({ id: 'StaffPermissions', description: 'The staff permissions of a player' }),
     status: 200,
     message: 'Permissions read',
     summary: "Get a player's staff permissions",
@@ -107,6 +110,7 @@ export const staffRows = {
     errors: { CONFLICT: 'The guild already has 1,000 other registered places' },
   }),
   logAction: route({
+    operationId: 'logStaffAction',
     method: 'POST',
     path: '/staff/game/action',
     scope: 'activity:write',
@@ -143,6 +147,7 @@ export const staffRows = {
     quota: { quota: 'staff_actions_per_day', limit: 100_000 },
   }),
   startSession: route({
+    operationId: 'startStaffSession',
     method: 'POST',
     path: '/staff/game/session/start',
     scope: 'activity:write',
@@ -173,6 +178,7 @@ export const staffRows = {
     errors: { ...noServerId, CONFLICT: 'The guild has already started 100,000 sessions today (UTC)' },
   }),
   beatSessions: route({
+    operationId: 'sendStaffHeartbeat',
     method: 'POST',
     path: '/staff/game/heartbeat',
     scope: 'activity:write',
@@ -208,6 +214,7 @@ export const staffRows = {
     errors: noServerId,
   }),
   endSession: route({
+    operationId: 'endStaffSession',
     method: 'POST',
     path: '/staff/game/session/end',
     scope: 'activity:write',

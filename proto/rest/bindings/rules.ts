@@ -1,3 +1,5 @@
+import type { Alternative } from '../alternatives.ts';
+
 export const BINDING_TYPES = ['group_rank', 'gamepass', 'asset', 'badge', 'account_age'] as const;
 
 export type BindingType = (typeof BINDING_TYPES)[number];
@@ -10,6 +12,12 @@ export const REQUIRED_FIELDS = {
   badge: ['game_badge_id'],
   account_age: ['account_age_platform', 'account_age_min_days'],
 } as const satisfies Record<BindingType, readonly string[]>;
+
+/** The form of a new binding of each type. */
+export const byType: Alternative[] = BINDING_TYPES.map((type) => ({
+  required: ['binding_type', ...REQUIRED_FIELDS[type]],
+  values: { binding_type: type },
+}));
 
 type Rule = [rule: (body: unknown) => boolean, params: { path: string[]; error: string; when: () => boolean }];
 

@@ -4,7 +4,9 @@ import { EVENT_TYPES, type EventType } from './index.ts';
 
 const source = z
   .object({
-    kind: z.enum(['api_key', 'console', 'operator', 'system']).meta({ description: 'Who caused the event' }),
+    kind: z
+      .enum(['api_key', 'console', 'operator', 'system'])
+      .meta({ id: 'EventSourceKind', description: 'Who caused the event' }),
     id: z
       .string()
       .nullable()
@@ -49,14 +51,14 @@ function eventOf(type: EventType) {
         .meta({ description: 'Set if `data` was cut to keep the event below 20 KB' }),
     })
     .meta({
-      id: `${nameOf(type)}Event`,
+      id: schemaNameOf(type),
       description: `${summary}. ${scope === null ? 'Any valid key may read it' : `Scope: \`${scope}\``}.`,
     });
 }
 
-/** Converts the name of an event type to the name of its schema: `sync.job.finished` becomes `SyncJobFinished`. */
-export const nameOf = (type: string) =>
-  type.replaceAll(/(?:^|\.)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** Returns the name of the schema of an event type: `SyncJobFinishedEvent` for `sync.job.finished`. */
+export const schemaNameOf = (type: EventType) =>
+  `${type.replaceAll(/(?:^|\.)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`;
 
 const [first, ...others] = (Object.keys(EVENT_TYPES) as EventType[]).map(eventOf);
 

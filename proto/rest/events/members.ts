@@ -9,6 +9,7 @@ const rolesChanged = z
     game_id: gameIdOut.nullable().meta({ description: 'Game account ID; null if the member is not linked any more' }),
     ...syncedRoles,
     reason: z.enum(['bindings', 'unlinked']).meta({
+      id: 'RolesChangedReason',
       description: 'Why: `bindings`: the roles follow the bindings; `unlinked`: the member is not linked any more',
       example: 'bindings',
     }),

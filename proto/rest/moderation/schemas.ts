@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Alternative } from '../alternatives.ts';
 import { chatId, gameId, gameIdOut, optional, placeId, text, timestamp, trimmedText } from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 
@@ -37,7 +38,7 @@ export const reasonText = trimmedText(1, 400, { lines: true });
 
 export const scope = z
   .enum(['global', 'place'], { error: 'must be global or place' })
-  .meta({ description: 'Whether it applies in all places or in one place', example: 'global' });
+  .meta({ id: 'DecisionScope', description: 'Whether it applies in all places or in one place', example: 'global' });
 
 /** The moderator and the game server of a decision. */
 const decidedBy = {
@@ -53,6 +54,13 @@ const placeHasScope = [
   (body: { scope?: unknown; place_id?: unknown }): boolean => (body.scope === 'place') === (body.place_id != null),
   { path: ['place_id' as PropertyKey], error: 'goes with scope place, which needs it', when: () => true },
 ] satisfies [unknown, unknown];
+
+/** The forms of a decision: in one place, or in all. */
+const alternatives: Alternative[] = [
+  { required: [], absent: ['scope', 'place_id'] },
+  { required: ['scope'], values: { scope: 'global' }, absent: ['place_id'] },
+  { required: ['scope', 'place_id'], values: { scope: 'place' } },
+];
 
 /** The body of a ban or mute. */
 export const punishBody = z
@@ -72,6 +80,8 @@ export const punishBody = z
   })
   .refine(...placeHasScope)
   .meta({
+    id: 'PunishmentRequest',
+    alternatives,
     example: { game_id: 7001, reason: 'Used speed hacks', moderator_game_id: 7002, duration: '7d' },
   });
 
@@ -85,9 +95,16 @@ export const liftBody = z
     place_id: optional(placeId).meta({ description: 'Place ID; required for scope `place`' }),
   })
   .refine(...placeHasScope)
-  .meta({ example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 } });
+  .meta({
+    id: 'LiftRequest',
+    alternatives,
+    example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 },
+  });
 
-const username = z.string().nullable().meta({ description: 'Username in the game', example: 'AdaBuilds' });
+const username = z
+  .string()
+  .nullable()
+  .meta({ id: 'GameUsername', description: 'Username in the game', example: 'AdaBuilds' });
 const moderatorGameId = gameIdOut.nullable().meta({ description: 'Game account ID of the moderator', example: 7002 });
 const moderatorChatId = chatId.nullable().meta({ description: 'Chat account ID of the moderator', example: null });
 const placeIdOut = gameIdOut.nullable().meta({ description: 'Place ID; null for scope `global`', example: null });
@@ -159,7 +176,7 @@ export const lifted = z
 
 export const action = z
   .enum(['ban', 'unban', 'mute', 'unmute'], { error: 'must be ban, unban, mute or unmute' })
-  .meta({ description: 'Kind of action', example: 'ban' });
+  .meta({ id: 'ModerationAction', description: 'Kind of action', example: 'ban' });
 
 export const logEntry = z
   .object({

@@ -67,6 +67,7 @@ export const statusRoutes = defineRoutes('moderation', {
     writes: false,
   }),
   getGameStatuses: route({
+    operationId: 'getPlayerStatuses',
     method: 'POST',
     path: '/moderation/:guildId/game/status',
     scope: 'moderation:read',
@@ -80,7 +81,9 @@ export const statusRoutes = defineRoutes('moderation', {
       results: z
         .record(
           z.string(),
-          z.object({ banned, ban_info: banInfo.nullable(), muted, mute_info: muteInfo.nullable(), flagged }),
+          z
+            .object({ banned, ban_info: banInfo.nullable(), muted, mute_info: muteInfo.nullable(), flagged })
+            .meta({ id: 'PlayerStatus', description: 'Whether a player is banned, muted or flagged' }),
         )
         .meta({
           description: 'Status by requested game account ID',

@@ -8,6 +8,14 @@ export const WEBHOOK_FORMATS = ['standard', 'chat'] as const;
 export const DISABLED_REASONS = ['requested', 'operator', 'gone', 'failing', 'key_revoked'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
+export const webhookFormat = z
+  .enum(WEBHOOK_FORMATS, { error: `must be one of ${WEBHOOK_FORMATS.join(', ')}` })
+  .meta({ id: 'WebhookFormat', description: 'The format in which a webhook receives events' });
+
+const disabledReason = z
+  .enum(DISABLED_REASONS)
+  .meta({ id: 'WebhookDisabledReason', description: 'Why a webhook is disabled' });
+
 /** A webhook as the API returns it, without its secret. */
 export const webhook = z
   .object({
@@ -19,12 +27,12 @@ export const webhook = z
       example: ['ban.*', 'link.created'],
     }),
     description: z.string().nullable().meta({ description: 'Note of its owner', example: 'Ban list mirror' }),
-    format: z.enum(WEBHOOK_FORMATS).meta({
+    format: webhookFormat.meta({
       description: '`chat`: a readable message for an incoming webhook of the chat platform',
       example: 'standard',
     }),
     enabled: z.boolean().meta({ description: 'False: no events are sent', example: true }),
-    disabled_reason: z.enum(DISABLED_REASONS).nullable().meta({
+    disabled_reason: disabledReason.nullable().meta({
       description:
         '`gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: the key that created it was revoked; null if it is enabled',
       example: null,

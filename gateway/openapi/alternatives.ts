@@ -1,0 +1,69 @@
+import type { Alternative } from '#proto/rest/alternatives.ts';
+import type { JsonSchema } from './document.ts';
+
+/** A generated schema of an object with the alternatives in its metadata. */
+export type WithAlternatives = JsonSchema & { alternatives?: readonly Alternative[] };
+
+/** Replaces the alternatives of an object schema by branches, each with its own fields. */
+export function toBranches({ alternatives, ...schema }: WithAlternatives): JsonSchema {
+  // Next to a $ref the alternatives are inherited from the schema that it names, which has the branches.
+  if (!alternatives || schema.$ref) return schema;
+  const { properties = {}, required = [] } = schema;
+  const inBranches = new Set(alternatives.flatMap(namesIn));
+  const isCommon = (name: string) => !inBranches.has(name);
+  return {
+    ...schema,
+    properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isCommon(name))),
+    required: required.filter(isCommon),
+    ...asKeyword(alternatives.map((alternative) => branchOf(alternative, properties))),
+  };
+}
+
+/**
+ * Linters read `oneOf` as overlapping if a branch requires no field, and generators combine fields with `allOf` only.
+ */
+const asKeyword = (branches: JsonSchema[]): JsonSchema =>
+  branches.every(({ required }) => required) ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
+
+/** Returns the branches of an object schema; none if it has no alternatives. */
+export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
+
+const namesIn = ({ required, absent = [], values = {} }: Alternative) => [
+  ...required,
+  ...absent,
+  ...Object.keys(values),
+];
+
+function branchOf(alternative: Alternative, properties: Record<string, JsonSchema>): JsonSchema {
+  const { required, nullable = [], absent = [], values = {} } = alternative;
+  const fields = [...new Set(namesIn(alternative))].map((name): [string, JsonSchema] => {
+    const property = properties[name] ?? {};
+    if (absent.includes(name)) return [name, { type: 'null' }];
+    const value = values[name];
+    if (value !== undefined) return [name, onlyValue(property, value)];
+    return [name, nullable.includes(name) ? property : withoutNull(property)];
+  });
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields),
+    ...(required.length > 0 && { required: [...required] }),
+  };
+}
+
+const onlyValue = ({ description }: JsonSchema, value: string): JsonSchema => ({
+  type: 'string',
+  const: value,
+  ...(description !== undefined && { description }),
+});
+
+/** Removes null from the values of a required field. */
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const { anyOf, type, ...rest } = schema;
+  if (Array.isArray(type)) {
+    const [first = '', ...others] = type.filter((name) => name !== 'null');
+    return { ...schema, type: others.length === 0 ? first : [first, ...others] };
+  }
+  const choices = anyOf?.filter((choice) => choice.type !== 'null') ?? [];
+  const [only] = choices;
+  return choices.length === 1 && only ? { ...only, ...(type && { type }), ...rest } : schema;
+}
