@@ -34,7 +34,7 @@ export function operationSection({ method, path, operation }: Endpoint, document
 ${markdown([description === `${summary}.` ? '' : description, accessOf(operation, document)].filter(Boolean).join('\n\n'))}
 ${fieldTable('Parameters', parameterFields(operation, components), components)}
 ${body && fieldTable('Body', fieldsOf(body, components), components)}
-${body && variantTables(body, components)}
+${body && variantTables(resolveRef<JsonSchema>(components, body), components)}
 <h4>Example</h4>
 <pre class="call"><code>${curlOf(method, path, operation, components)}</code></pre>
 ${successOf(operation, components)}

@@ -2,12 +2,15 @@ import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { docsPage } from '../docs/page.ts';
-import type { JsonSchema } from './document.ts';
+import { type JsonSchema, resolveRef } from './document.ts';
 import { openApiDocument } from './openapi.ts';
 
 const document = openApiDocument(ROUTES, { version: '1.0.0', serverUrl: 'https://api.example.com' });
 const operation = document.paths['/api/v1/guilds/{guildId}/commands']?.post;
-const body = operation?.requestBody?.content['application/json'].schema ?? {};
+const body = resolveRef<JsonSchema>(
+  document.components,
+  operation?.requestBody?.content['application/json'].schema ?? {},
+);
 const variants = body.allOf?.flatMap(({ oneOf = [] }) => oneOf) ?? [];
 const typesOf = ({ properties }: JsonSchema) => [properties?.type?.enum ?? properties?.type?.const].flat();
 
@@ -24,7 +27,8 @@ test('a command is a union in which each type occurs once, with its payload and 
 });
 
 test('a command is for exactly one of all servers, a server and a place', () => {
-  expect(body.oneOf).toEqual([{ required: ['all'] }, { required: ['server_id'] }, { required: ['place_id'] }]);
+  const branches = body.oneOf?.map((branch) => resolveRef<JsonSchema>(document.components, branch));
+  expect(branches?.map(({ required }) => required)).toEqual([['all'], ['server_id'], ['place_id']]);
 });
 
 test('the documentation page has a table of the payload of each type', () => {
