@@ -108,6 +108,7 @@ test('a process logs which keys it should not have', async () => {
       purposes: [
         'principal:bindings',
         'call:bindings:lookup',
+        'call:bindings:events',
         'call:members:bindings',
         'idempotency',
         'call:operators:bindings',
