@@ -44,7 +44,7 @@ async function open(query = '', headers: Record<string, string> = {}): Promise<S
 }
 
 /** A stream that begins with the next event. */
-const openNow = () => open(`?after=${writer.count}`);
+const openNow = () => open(`?after=${writer.newestSeq}`);
 
 const metric = async (name: string, at = 'gateway') => {
   const page = await (await fetch(`http://${network.address(at, 'admin')}/metrics`)).text();
@@ -60,7 +60,7 @@ const metric = async (name: string, at = 'gateway') => {
 describe('a stream through the gateway', () => {
   test('has each event once, in order, as GET /events has it', async () => {
     const reader = await openNow();
-    const first = writer.count;
+    const first = writer.newestSeq;
     expect(reader.status).toBe(200);
     expect(reader.response.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -81,7 +81,7 @@ describe('a stream through the gateway', () => {
 
   test('continues after Last-Event-ID', async () => {
     await writer.append(10);
-    const last = writer.count - 3;
+    const last = writer.newestSeq - 3;
     const reader = await open('?after=0', { 'last-event-id': String(last) });
     await expect.poll(() => reader.seqs).toEqual(writer.seqs(last));
   });
@@ -134,13 +134,13 @@ describe('a stream through the gateway', () => {
 test('a client that never reads is disconnected, and delays no other stream', { timeout: 120_000 }, async () => {
   const streams = await metric('gateway_event_streams');
   const [quick, unread] = [await openNow(), await openNow()];
-  const first = writer.count;
+  const first = writer.newestSeq;
   unread.pause();
   const disconnects = () => metric('gateway_client_disconnects_total{reason="not_reading"}');
   // The operating system's buffers on the way take some megabytes.
-  while ((await disconnects()) === 0 && writer.count - first < 6_000) {
+  while ((await disconnects()) === 0 && writer.newestSeq - first < 6_000) {
     await writer.append(40, { text: 'x'.repeat(18_000) });
-    await expect.poll(() => quick.seqs.length, { interval: 5 }).toBe(writer.count - first);
+    await expect.poll(() => quick.seqs.length, { interval: 5 }).toBe(writer.newestSeq - first);
   }
   expect(await disconnects()).toBe(1);
   expect(quick).toMatchObject({ hasEnded: false, seqs: writer.seqs(first) });

@@ -12,7 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-const admins = () => [...network.services.keys()].map((name) => `${name}=${network.address(name, 'admin')}`);
+const adminOf = (name: string) => `${name}=${network.address(name, 'admin')}`;
+const admins = () => [...network.services.keys()].map(adminOf);
 
 async function top(words: string[], isTerminal = false, environment: Environment = {}) {
   const said = { out: '', error: '' };
@@ -72,7 +73,7 @@ it('on a terminal the view is redrawn, and without one it is printed once', asyn
 });
 
 it('a process that does not respond is reported, and does not delay the others', async () => {
-  const { status, out } = await top(['--once', '--admin', 'lookup=127.0.0.1:1', '--admin', admins()[0] ?? '']);
+  const { status, out } = await top(['--once', '--admin', 'lookup=127.0.0.1:1', '--admin', adminOf('auth')]);
   expect(status).toBe(0);
   expect(out).toMatch(/^lookup .* DOWN: no response$/m);
   expect(out).toMatch(/^auth +[0-9.]+ /m);

@@ -12,23 +12,31 @@ export class EventWriter {
   readonly #address: () => string;
   readonly #secret: string;
   readonly #guildId: string;
+  readonly #seqBefore: number;
   #count = 0;
 
-  /** `address` returns the gRPC address of the events service. */
-  constructor(guildId: string, { address, secret }: { address: () => string; secret: string }) {
+  /**
+   * `address` returns the gRPC address of the events service. `seqBefore` is the newest seq of the guild before the first
+   * event of this writer.
+   */
+  constructor(
+    guildId: string,
+    { address, secret, seqBefore = 0 }: { address: () => string; secret: string; seqBefore?: number },
+  ) {
+    this.#seqBefore = seqBefore;
     this.#address = address;
     this.#secret = secret;
     this.#guildId = guildId;
   }
 
-  /** The number of stored events, which is the newest seq. */
-  get count(): number {
-    return this.#count;
+  /** The newest seq. */
+  get newestSeq(): number {
+    return this.#seqBefore + this.#count;
   }
 
   /** The seqs of all events that were stored after a seq. */
   seqs(after: number): number[] {
-    return Array.from({ length: this.#count - after }, (_, index) => after + index + 1);
+    return Array.from({ length: this.newestSeq - after }, (_, index) => after + index + 1);
   }
 
   async append(count: number, data: object = {}): Promise<void> {
