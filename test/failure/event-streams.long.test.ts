@@ -42,7 +42,7 @@ beforeAll(async () => {
     const response = await fetch(`${deployment.api}/events?limit=1`, { headers });
     return ((await response.json()) as { data?: { next_after: number } }).data?.next_after;
   };
-  await vi.waitFor(async () => expect(await newestSeq()).toBe(KEY_SEQ), { timeout: 30_000 });
+  await vi.waitUntil(async () => (await newestSeq()) === KEY_SEQ, { timeout: 30_000 });
   const target = { api: deployment.api, guild: GUILD, key, type: 'ban.created' };
   for (let count = 0; count < CLIENTS_OF_EACH_KIND; count++) {
     clients.push(followWithPackage(target), followWithCurl(target));
