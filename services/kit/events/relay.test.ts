@@ -18,7 +18,7 @@ const fixture = new EventsFixture();
 let database: Database;
 let client: GrpcClient<typeof EventLogServiceService>;
 let workers: QueueWorker[] = [];
-/** What happens to calls of the relay, instead of the call. */
+/** If set, replaces the call with which the relay sends events to the events service. */
 let append: (request: AppendEventsRequest) => Promise<unknown>;
 const recorder = new EventRecorder({ schema: 'lookup', wake: () => workers.forEach((worker) => worker.wake()) });
 
