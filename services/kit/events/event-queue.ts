@@ -9,10 +9,17 @@ import { EVENTS_QUEUE, eventRelay } from './relay.ts';
 
 type EventsConfig = ProcessConfig & { EVENTS_GRPC_ADDRESS: string };
 
+/**
+ * How long a call waits for a connection to the events service. Short, because the queue retries anyway, and because a
+ * process that drains waits for its calls.
+ */
+const CONNECT_MS = 500;
+
 /** Returns the queue that relays the recorded events of a service, whose schema has the service's name. */
 export function eventRelayOf(service: ServiceContext<EventsConfig>, database: Database): QueueDefinition {
   const { appendEvents } = service.client(EventLogServiceService, 'events', service.config.EVENTS_GRPC_ADDRESS, {
     repeatable: ['appendEvents'],
+    connectMs: CONNECT_MS,
   });
   return eventRelay({ schema: service.name, database, append: appendEvents });
 }
