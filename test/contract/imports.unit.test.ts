@@ -11,7 +11,7 @@ const CALLS: Record<string, string[]> = {
   bindings: ['lookup', 'events'],
   members: ['lookup', 'bindings', 'events'],
   activity: ['lookup', 'members', 'events'],
-  moderation: ['activity', 'events'],
+  moderation: ['lookup', 'activity', 'events'],
   events: [],
 };
 
