@@ -25,7 +25,7 @@ export const PROCESSES = {
     stores: ['idempotency', 'verification-token'],
   },
   activity: { calls: ['lookup', 'members', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
-  moderation: { calls: ['activity', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  moderation: { calls: ['lookup', 'activity', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
   events: { calls: [], proxies: [], servesHttp: true, stores: ['idempotency', 'webhook-secret'] },
   gateway: {
     calls: ['auth'],

@@ -6,6 +6,7 @@ import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
+import { peopleRoutes } from './people.ts';
 import type { Route } from './route.ts';
 import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   syncRoutes,
   moderationRoutes,
   shieldRoutes,
+  peopleRoutes,
   activityRoutes,
   eventsRoutes,
   eventStreamRoutes,

@@ -6,6 +6,7 @@ import { eventCommands } from './commands/events.ts';
 import { gameCommands } from './commands/game-commands/game-commands.ts';
 import { guildCommands } from './commands/guilds.ts';
 import { jobCommands } from './commands/jobs.ts';
+import { doctorCommands } from './commands/keys/doctor.ts';
 import { keyCommands } from './commands/keys/keys.ts';
 import { operatorCommands } from './commands/operators.ts';
 import { queueCommands } from './commands/queue.ts';
@@ -20,6 +21,7 @@ import { webhookCommands } from './commands/webhooks.ts';
 /** All commands of guildctl, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
   ...keyCommands,
+  ...doctorCommands,
   ...guildCommands,
   ...operatorCommands,
   ...auditCommands,

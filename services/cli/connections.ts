@@ -34,7 +34,7 @@ export interface ConnectionsOptions {
 
 /** gRPC connections to the services, each of which is opened when it is first used. */
 export class Connections {
-  readonly #environment: Environment;
+  readonly environment: Environment;
   readonly #note: string;
   readonly #breakers: Breakers;
   readonly #metrics = new Metrics();
@@ -52,7 +52,7 @@ export class Connections {
   readonly #tickets = new Map<string, { ticket: string; requestedAt: number }>();
 
   constructor({ environment, note }: ConnectionsOptions) {
-    this.#environment = environment;
+    this.environment = environment;
     this.#note = note;
     this.#breakers = new Breakers(this.#metrics);
     this.#tls = InternalTls.from(environment, { metrics: this.#metrics, log: undefined });
@@ -66,8 +66,8 @@ export class Connections {
   }
 
   #connect(service: string): GrpcChannel {
-    const address = readAddress(this.#environment, service);
-    const identity = service === AUTH ? readIdentity(this.#environment, AUTH) : undefined;
+    const address = readAddress(this.environment, service);
+    const identity = service === AUTH ? readIdentity(this.environment, AUTH) : undefined;
     const credential = identity?.credential;
     const sign = credential && ((method: MethodShape, request: Buffer) => signature(credential, method, request));
     const requestTicket = (method: MethodShape, request: Buffer) => this.#ticket(service, method, request);
@@ -106,7 +106,7 @@ export class Connections {
    * `guildctl top`.
    */
   processes(given: readonly string[]): Process[] {
-    return readProcesses(this.#environment, given);
+    return readProcesses(this.environment, given);
   }
 
   /**
@@ -114,7 +114,7 @@ export class Connections {
    */
   pageToken(process: string, path: string): string | undefined {
     try {
-      const ring = readOperatorKeys(this.#environment, process);
+      const ring = readOperatorKeys(this.environment, process);
       return createCallToken(ring, { caller: OPERATORS, audience: process, method: `GET ${path}` }, systemClock.now());
     } catch {
       return undefined;
@@ -123,7 +123,7 @@ export class Connections {
 
   /** Returns the root secrets in INTERNAL_SECRETS and ADMIN_SECRETS; throws a ConfigError that lists every fault. */
   roots(): Roots {
-    return readRoots(this.#environment);
+    return readRoots(this.environment);
   }
 
   close(): void {

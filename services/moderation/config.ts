@@ -21,9 +21,11 @@ const shape = {
   ...eventsConfig,
   ...httpConfig,
   ...queueConfig,
+  /** The address of the lookup service, which has the link of a player. */
+  LOOKUP_GRPC_ADDRESS: grpcAddress(),
   /**
-   * The address of the activity service, to which decisions are delivered. While it is down, decisions wait in the
-   * outbox.
+   * The address of the activity service, to which decisions are delivered, and which has the staff session and the game
+   * server of a player. While it is down, decisions wait in the outbox.
    */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
   /** Seconds for which the status of a player is cached; with 0, every check reads the database. */

@@ -12,17 +12,21 @@ import { QueueWorker } from '#kit/queue/worker.ts';
 import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { PlayerServiceService } from '#proto/gen/guild/activity/v1/players.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
+import { peopleRoutes } from '#proto/rest/people.ts';
 import { shieldRoutes } from '#proto/rest/shield.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
 import { expirySweeps } from './domain/expiries.ts';
 import { Lists } from './domain/lists.ts';
+import { People } from './domain/people.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
@@ -33,6 +37,7 @@ import { recordMethods } from './grpc/records.ts';
 import { shieldMethods } from './grpc/shield.ts';
 import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
+import { peopleHandlers } from './http/people.ts';
 import { shieldHandlers } from './http/shield.ts';
 import type { Delivery } from './store/outbox.ts';
 import { ModerationTelemetry } from './telemetry.ts';
@@ -69,7 +74,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     });
     const notifier = new Notifier({ database, channel: CHANGES_CHANNEL, log });
 
-    const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
+    const activityChannel = service.channel('activity', config.ACTIVITY_GRPC_ADDRESS);
+    const activity = activityChannel.methods(DecisionServiceService);
+    const players = activityChannel.methods(PlayerServiceService, ['findPlayer']);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      repeatable: ['getLinks'],
+    });
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
     const definitions = [decisionQueue({ clock, deliver, telemetry }), eventRelayOf(service, database)];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
@@ -96,6 +106,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     });
     const decisions = new Decisions({ idempotency, telemetry, events, onChange });
     const lists = new Lists(database);
+    const people = new People({ database, standings, lookup, players, clock });
     const maxEntries = config.MAX_SHIELD_ENTRIES;
     const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
@@ -110,8 +121,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
-    const handlers = { ...moderationHandlers({ standings, decisions, lists, clock }), ...shieldHandlers(shield) };
-    service.serveHttp(config, { ...moderationRoutes, ...shieldRoutes }, handlers);
+    const handlers = {
+      ...moderationHandlers({ standings, decisions, lists, clock }),
+      ...shieldHandlers(shield),
+      ...peopleHandlers(people),
+    };
+    service.serveHttp(config, { ...moderationRoutes, ...shieldRoutes, ...peopleRoutes }, handlers);
   },
 };
 

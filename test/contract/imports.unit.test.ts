@@ -11,7 +11,7 @@ const CALLS: Record<string, string[]> = {
   bindings: ['lookup', 'events'],
   members: ['lookup', 'bindings', 'events'],
   activity: ['lookup', 'members', 'events'],
-  moderation: ['activity', 'events'],
+  moderation: ['lookup', 'activity', 'events'],
   events: [],
 };
 
@@ -81,8 +81,9 @@ test('the gateway imports only itself, the kit and proto', () => {
   expect(forbidden(below('gateway/'), isAllowed)).toEqual([]);
 });
 
-test('guildctl imports only itself, the kit and proto', () => {
-  const isAllowed = (target: string) => isBelow(target, 'services/cli/', 'services/kit/', 'proto/') || !isCode(target);
+test('guildctl imports only itself, the kit, the platform connectors and proto', () => {
+  const folders = ['services/cli/', 'services/kit/', 'services/platforms/', 'proto/'];
+  const isAllowed = (target: string) => isBelow(target, ...folders) || !isCode(target);
   expect(forbidden(below('services/cli/'), isAllowed)).toEqual([]);
 });
 

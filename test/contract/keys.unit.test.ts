@@ -35,6 +35,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:bindings:lookup',
       'call:members:lookup',
       'call:activity:lookup',
+      'call:moderation:lookup',
       'call:operators:lookup',
       'ticket:lookup',
     ],
@@ -70,6 +71,7 @@ test('each process has the keys of its own calls, principals and stored data, an
     ],
     moderation: [
       'principal:moderation',
+      'call:moderation:lookup',
       'call:moderation:activity',
       'call:moderation:events',
       'idempotency',
@@ -149,7 +151,7 @@ test.each([
   ['bindings', ['calls events as bindings', 'calls lookup as bindings']],
   ['members', ['calls bindings as members', 'calls events as members', 'calls lookup as members']],
   ['activity', ['calls events as activity', 'calls lookup as activity', 'calls members as activity']],
-  ['moderation', ['calls activity as moderation', 'calls events as moderation']],
+  ['moderation', ['calls activity as moderation', 'calls events as moderation', 'calls lookup as moderation']],
   ['events', []],
   [
     'gateway',

@@ -12,8 +12,9 @@ export const testEnvironment = (databaseUrl: string) => ({
   LOG_LEVEL: 'silent',
   INTERNAL_KEYS: testKeys(),
   DATABASE_URL: databaseUrl,
-  // Nothing listens there: recorded events stay in the queue.
+  // Nothing listens there: recorded events stay in the queue, and links cannot be read.
   EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
+  LOOKUP_GRPC_ADDRESS: '127.0.0.1:1',
 });
 
 export interface SealedService {

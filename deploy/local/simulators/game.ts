@@ -3,6 +3,7 @@ import { gameError, isCloud, refuse, refuseCloud } from './game/errors.ts';
 import { groupRoutes } from './game/groups.ts';
 import { itemRoutes } from './game/items.ts';
 import { type GameLimit, type GameRoute, gameLimits } from './game/limits.ts';
+import { secretRoutes } from './game/secrets.ts';
 import { userRoutes } from './game/users.ts';
 import { adjustLimits, Windows } from './limits.ts';
 import type { Call, Route } from './routes.ts';
@@ -21,6 +22,7 @@ export function createGame(world: World, { clock, limits, limitScale }: Platform
     ...userRoutes(world),
     ...itemRoutes(world),
     ...cloudRoutes(world),
+    ...secretRoutes(world.secrets, clock),
   ];
   const admit = (call: Call, route: Route): Record<string, string> => {
     if (!isCloud(call.path)) return {};

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { Secrets } from './game/secrets.ts';
 import type {
   ChatGuildData,
   ChatMember,
@@ -46,6 +47,8 @@ export class World {
   gamepasses!: Map<number, GameItem>;
   assets!: Map<number, GameItem>;
   badges!: Map<number, GameItem>;
+  /** The secrets of universes; they stay when the world is replaced. */
+  readonly secrets = new Secrets();
 
   /** Throws an error that lists every fault with its path. */
   constructor(input: unknown) {

@@ -5,9 +5,11 @@ import type {
   GameServer,
   StaffRole as StaffRoleMessage,
 } from '#proto/gen/guild/activity/v1/admin.ts';
+import type { StaffSession } from '#proto/gen/guild/activity/v1/players.ts';
 import { commandState, outcomeOf, serverState } from '../domain/command-outcome.ts';
 import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LiveServer } from '../store/servers.ts';
+import type { Session } from '../store/sessions.ts';
 import type { StaffRole } from '../store/staff-roles.ts';
 
 /** Returns the gRPC message for a command and its outcome at the time `now`, in Unix milliseconds. */
@@ -63,6 +65,19 @@ export function gameServerMessage(server: LiveServer): GameServer {
     startedAt: ageSeconds === null ? undefined : unixSeconds(heartbeatAt) - ageSeconds,
     heartbeatAt: unixSeconds(heartbeatAt),
     liveUntil: unixSeconds(server.liveUntil),
+  };
+}
+
+/** Returns the gRPC message for an open staff session. */
+export function staffSessionMessage({ gameUsername, startedAt, ...session }: Session): StaffSession {
+  return {
+    sessionId: session.sessionId,
+    gameId: session.gameId,
+    gameUsername: gameUsername ?? undefined,
+    placeId: session.placeId,
+    serverId: session.serverId,
+    startedAt: unixSeconds(startedAt),
+    idleSeconds: session.idleSeconds,
   };
 }
 

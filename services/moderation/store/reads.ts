@@ -59,6 +59,19 @@ export function listPlayerPunishments(
   );
 }
 
+/**
+ * Returns a player's ban and mute in force, in no order: of each kind the one that applies everywhere, otherwise the
+ * newest of a place.
+ */
+export function findPrimaryPunishments(on: Queryable, guildId: string, gameId: number): Promise<Punishment[]> {
+  return on.query(
+    `SELECT DISTINCT ON (kind) ${PUNISHMENT_COLUMNS} FROM moderation.punishments
+     WHERE guild_id = $1 AND game_id = $2 AND ended_at IS NULL AND expires_at > clock_timestamp()
+     ORDER BY kind, (place_id = ${EVERYWHERE}) DESC, id DESC`,
+    [guildId, gameId],
+  );
+}
+
 export interface ChangedPunishment extends Punishment {
   updatedAt: Date;
   /** True if the punishment is neither lifted nor expired, by the database's clock. */

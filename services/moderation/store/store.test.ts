@@ -125,6 +125,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
     ['punishments_updated'],
   ],
   ['listPlayerPunishments', (on) => reads.listPlayerPunishments(on, GUILD, 500, 100), ['punishments_current']],
+  ['findPrimaryPunishments', (on) => reads.findPrimaryPunishments(on, GUILD, 500), ['punishments_current']],
   ['listLog', log({}), ['log_created']],
   ['listLog of a time range', log({ from: new Date(now.getTime() - 3600_000), before: now }), ['log_created']],
   ['listLog of a player', log({ gameId: 500 }), ['log_game']],

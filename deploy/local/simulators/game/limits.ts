@@ -8,6 +8,7 @@ export const gameLimits = {
   'cloud-roles': { count: 300, seconds: 60 },
   'cloud-memberships': { count: 300, seconds: 60 },
   'cloud-inventory': { count: 100, seconds: 60 },
+  'cloud-secrets': { count: 120, seconds: 60 },
 } satisfies Record<string, Limit>;
 
 export type GameLimit = keyof typeof gameLimits;

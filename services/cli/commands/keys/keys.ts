@@ -6,6 +6,7 @@ import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } fro
 import { required } from '../../responses.ts';
 import { table } from '../../text.ts';
 import { TIME_FORMATS } from '../../times.ts';
+import { GAME_NOTES, GAME_OPTIONS, readGame, setUpGame } from './game-setup.ts';
 import { revokeLeaked } from './leaked.ts';
 import { readReport } from './leaked-report.ts';
 import { HEADINGS, keyCells, keyDocument, keyOutput, newKeyDocument, secretOutput } from './views.ts';
@@ -38,15 +39,19 @@ const create: Command = {
   name: 'keys create',
   summary: 'create a key; it is printed only once',
   usage:
-    '--guild ID (--scopes a,b | --all-scopes | --for game | --legacy) [--name TEXT] [--expires-at TIME] [--rate-limit N] [--allow-ip CIDR]… [--actor NOTE]',
+    '--guild ID (--scopes a,b | --all-scopes | --for game [--install UNIVERSE] [--url URL] [--secret NAME] | --legacy) [--name TEXT] [--expires-at TIME] [--rate-limit N] [--allow-ip CIDR]… [--actor NOTE]',
   notes: [
     ...SETTING_NOTES,
-    '--for game       only the scopes that a game server needs',
+    '--for game       only the scopes that a game server needs; also prints the script that uses the key',
+    '--install ID     stores the key as a secret of this universe of the game platform, with GAME_API_KEY',
+    ...GAME_NOTES,
     '--legacy         a key without scopes, which has access to everything',
   ],
   options: {
     guild: { type: 'string' },
     for: { type: 'string' },
+    install: { type: 'string' },
+    ...GAME_OPTIONS,
     legacy: { type: 'boolean' },
     ...SETTING_OPTIONS,
     ...ACTOR_OPTION,
@@ -55,6 +60,7 @@ const create: Command = {
     const guildId = input.requiredText('guild');
     const kind = input.oneOf('scopes', 'all-scopes', 'for', 'legacy');
     if (kind === 'for' && input.text('for') !== 'game') input.fault('--for must be game');
+    const game = readGame(input, connections.environment, kind === 'for');
     const settings = {
       name: input.text('name') ?? '',
       legacy: kind === 'legacy',
@@ -66,7 +72,8 @@ const create: Command = {
     input.check();
     const { key, secret } = await admin(connections).createKey({ guildId, actor: input.note, ...settings });
     const created = required(key, 'key');
-    return secretOutput(created, secret, newKeyDocument(created));
+    const output = secretOutput(created, secret, newKeyDocument(created));
+    return game ? setUpGame(game, { guildId, key: secret, output, environment: connections.environment }) : output;
   },
 };
 
