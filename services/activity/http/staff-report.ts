@@ -1,0 +1,57 @@
+import type { HttpHandlers } from '#kit/http/app.ts';
+import { decodeCursor, encodeCursor, NO_CURSOR } from '#kit/http/cursor.ts';
+import { ok } from '#kit/http/envelope.ts';
+import { positionCodec } from '#kit/http/page-position.ts';
+import type { activityRoutes } from '#proto/rest/activity.ts';
+import { QUARTER_SECONDS } from '../domain/report-intervals.ts';
+import type { StaffMemberReport, StaffReport, StaffReportPage } from '../domain/staff-report.ts';
+
+type Handlers = HttpHandlers<typeof activityRoutes>;
+
+/** The position in the cursor: the game ID of the last staff member. */
+const positions = positionCodec({ gameId: /[1-9][0-9]{0,15}/ }, { path: 'query.cursor', message: NO_CURSOR });
+
+/** Returns the handler of the report of staff activity. */
+export function staffReportHandlers(staffReport: StaffReport): Pick<Handlers, 'readStaffReport'> {
+  return {
+    async readStaffReport({ guildId, query }) {
+      const { limit, cursor, from, to, interval, tz } = query;
+      const scope = { route: 'staff report', guildId, filters: { from, to, interval, tz } };
+      const after = cursor === undefined ? 0 : Number(positions.read(decodeCursor(scope, cursor)).gameId);
+      const page = await staffReport.page(guildId, { from, to, interval, tz }, { after, limit });
+      const next = page.next === undefined ? null : encodeCursor(scope, positions.write({ gameId: page.next }));
+      return ok({ interval, ...reportView(page), next_cursor: next });
+    },
+  };
+}
+
+function reportView({ intervals, staff }: StaffReportPage) {
+  return {
+    tz: intervals.tz,
+    intervals: intervals.intervals.map(({ date, first, end }) => ({
+      date,
+      starts_at: first * QUARTER_SECONDS,
+      ends_at: end * QUARTER_SECONDS,
+    })),
+    staff: staff.map((member) => memberView(member, intervals)),
+  };
+}
+
+function memberView({ gameId, counts }: StaffMemberReport, { intervals }: StaffReportPage['intervals']) {
+  return {
+    game_id: gameId,
+    intervals: intervals.flatMap(({ date }, index) => {
+      const found = counts[index];
+      if (!found) return [];
+      const { sessions, seconds, idleSeconds, actionCount, actions } = found;
+      return {
+        date,
+        sessions,
+        seconds,
+        idle_seconds: idleSeconds,
+        action_count: actionCount,
+        actions: Object.fromEntries(actions),
+      };
+    }),
+  };
+}
