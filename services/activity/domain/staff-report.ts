@@ -1,7 +1,7 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { findStaff, readStaffDays } from '../store/staff-days.ts';
 import { ReportIntervals, type ReportRange } from './report-intervals.ts';
-import { CountsByInterval, type StaffCounts } from './staff-counts.ts';
+import { StaffCounts } from './staff-counts.ts';
 
 /** Staff members whose days are read with one statement. */
 const STAFF_PER_READ = 25;
@@ -14,8 +14,7 @@ const MAX_TYPE_BYTES = 8 * 1024 * 1024;
 
 export interface StaffMemberReport {
   gameId: number;
-  /** By the index of the interval; intervals without activity are missing. */
-  counts: readonly StaffCounts[];
+  counts: StaffCounts;
 }
 
 export interface StaffReportPage {
@@ -69,21 +68,23 @@ export class StaffReport {
 
   /** Returns the activity of staff members, without those who were not active in any interval. */
   async #read(guildId: string, gameIds: readonly number[], intervals: ReportIntervals): Promise<StaffMemberReport[]> {
-    const byMember = new Map(gameIds.map((gameId) => [gameId, new CountsByInterval(intervals)]));
+    const byMember = new Map(gameIds.map((gameId) => [gameId, new StaffCounts(intervals)]));
     for (const row of await readStaffDays(this.#database, guildId, gameIds, intervals)) {
       const counts = byMember.get(row.gameId);
       if (row.day === null) counts?.addOpenSession(row);
       else counts?.addDay(row);
     }
-    return [...byMember].flatMap(([gameId, { counts }]) => (counts.length === 0 ? [] : [{ gameId, counts }]));
+    const members = [...byMember].map(([gameId, counts]) => ({ gameId, counts }));
+    return members.filter(({ counts }) => intervals.intervals.some((_, index) => counts.isActive(index)));
   }
 }
 
 /** Returns about how many bytes the counts by action type take in a response. */
-function typeBytesOf({ counts }: StaffMemberReport): number {
+function typeBytesOf({ counts: { actions } }: StaffMemberReport): number {
   let bytes = 0;
-  for (const interval of counts) {
-    for (const type of interval?.actions.keys() ?? []) bytes += Buffer.byteLength(type) + 6;
+  for (const [type, column] of actions) {
+    const listed = column.reduce((sum, count) => sum + Number(count > 0), 0);
+    bytes += (Buffer.byteLength(type) + 6) * listed;
   }
   return bytes;
 }

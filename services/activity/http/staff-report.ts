@@ -37,21 +37,31 @@ function reportView({ intervals, staff }: StaffReportPage) {
   };
 }
 
-function memberView({ gameId, counts }: StaffMemberReport, { intervals }: StaffReportPage['intervals']) {
+function memberView({ gameId, counts }: StaffMemberReport, intervals: StaffReportPage['intervals']) {
   return {
     game_id: gameId,
-    intervals: intervals.flatMap(({ date }, index) => {
-      const found = counts[index];
-      if (!found) return [];
-      const { sessions, seconds, idleSeconds, actionCount, actions } = found;
+    intervals: intervals.intervals.flatMap(({ date }, index) => {
+      if (!counts.isActive(index)) return [];
       return {
         date,
-        sessions,
-        seconds,
-        idle_seconds: idleSeconds,
-        action_count: actionCount,
-        actions: Object.fromEntries(actions),
+        sessions: counts.sessions[index] ?? 0,
+        seconds: counts.seconds[index] ?? 0,
+        idle_seconds: counts.idleSeconds[index] ?? 0,
+        action_count: counts.actionCount[index] ?? 0,
+        actions: actionsView(counts, index),
       };
     }),
   };
+}
+
+function actionsView({ actions }: StaffMemberReport['counts'], index: number): Record<string, number> {
+  const view: Record<string, number> = {};
+  for (const [type, column] of actions) {
+    const count = column[index] ?? 0;
+    if (count === 0) continue;
+    // Clients choose the names of types: an assignment to this one would set the object's prototype.
+    if (type === '__proto__') Object.defineProperty(view, type, { value: count, enumerable: true });
+    else view[type] = count;
+  }
+  return view;
 }

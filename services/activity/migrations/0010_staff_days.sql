@@ -11,7 +11,7 @@ CREATE TABLE activity.staff_days (
   session_totals bytea NOT NULL DEFAULT '',
   -- The types of the day's actions, at most 32, in the order in which they were first logged.
   action_types text[] NOT NULL DEFAULT '{}',
-  -- Totals of actions. Kinds: 0 actions of further types, otherwise the position in action_types, which starts at 1.
+  -- Totals of actions. Kinds: 3 actions of further types, otherwise 3 and the position in action_types, from 1 on.
   action_totals bytea NOT NULL DEFAULT '',
   CONSTRAINT staff_days_id PRIMARY KEY (guild_id, game_id, day)
 ) WITH (fillfactor = 70);
@@ -66,7 +66,7 @@ $$;
 -- The keys of actions among the totals of a day with these types.
 CREATE FUNCTION activity.action_keys(types text[], actions text[], quarters integer[]) RETURNS integer[]
 LANGUAGE sql IMMUTABLE AS $$
-  SELECT array_agg(coalesce(array_position(types, type), 0) * 96 + quarter) FROM unnest(actions, quarters) AS action (type, quarter)
+  SELECT array_agg((3 + coalesce(array_position(types, type), 0)) * 96 + quarter) FROM unnest(actions, quarters) AS action (type, quarter)
 $$;
 
 -- Deletes a day without any totals.

@@ -10,10 +10,10 @@ export interface DayRange {
 export interface StaffDay {
   gameId: number;
   day: number;
-  sessionTotals: Buffer;
   /** The types of actions, separated by line breaks, which no type contains. */
   actionTypes: string;
-  actionTotals: Buffer;
+  /** The totals of sessions and of actions in base64, which takes less time to transfer and read than bytea. */
+  totals: string;
 }
 
 /** A staff session that has not ended, and is therefore not among the totals of the day. */
@@ -82,13 +82,13 @@ export function readStaffDays(
   { firstDay, lastDay }: DayRange,
 ): Promise<(StaffDay | OpenSession)[]> {
   return on.query(
-    `SELECT game_id AS "gameId", day - date '1970-01-01' AS day, session_totals AS "sessionTotals",
-       array_to_string(action_types, E'\\n') AS "actionTypes", action_totals AS "actionTotals",
-       NULL::timestamptz AS "startedAt", NULL::timestamptz AS "beatAt", NULL::bigint AS "idleSeconds"
+    `SELECT game_id AS "gameId", day - date '1970-01-01' AS day,
+       array_to_string(action_types, E'\\n') AS "actionTypes",
+       encode(session_totals || action_totals, 'base64') AS totals, NULL::timestamptz AS "startedAt", NULL::timestamptz AS "beatAt", NULL::bigint AS "idleSeconds"
      FROM activity.staff_days
      WHERE guild_id = $1 AND game_id = ANY($2::bigint[]) AND day BETWEEN ${dateOf('$3')} AND ${dateOf('$4')}
      UNION ALL
-     SELECT game_id, NULL, NULL, NULL, NULL, started_at, beat_at, idle_seconds
+     SELECT game_id, NULL, NULL, NULL, started_at, beat_at, idle_seconds
      FROM activity.sessions WHERE guild_id = $1 AND game_id = ANY($2::bigint[]) AND ended_at IS NULL`,
     [guildId, gameIds, firstDay, lastDay],
   );
