@@ -71,8 +71,9 @@ async function changeAtRandom(random: () => number, guildId: string, at: number)
 }
 
 /** Computes a report from the stored sessions and actions, quarter of an hour by quarter of an hour. */
-async function computed(guildId: string, from: number, to: number, interval: string, tz: string): Promise<Report> {
-  const [first, end] = [Math.floor(from / QUARTER) * QUARTER, Math.ceil(to / QUARTER) * QUARTER];
+async function computed(guildId: string, { from, to, interval, tz }: Record<string, string>): Promise<Report> {
+  const first = Math.floor(Number(from) / QUARTER) * QUARTER;
+  const end = Math.ceil(Number(to) / QUARTER) * QUARTER;
   const report: Report = {};
   const local = new Intl.DateTimeFormat('en-CA', { timeZone: tz });
   const at = (gameId: number, seconds: number): Counts | undefined => {
@@ -90,9 +91,14 @@ async function computed(guildId: string, from: number, to: number, interval: str
     [guildId],
   );
   for (const session of sessions) {
-    const [start, over] = [session.started_at, session.over].map((time) => Math.floor(time.getTime() / 1000)) as [number, number];
+    const [start, over] = [session.started_at, session.over].map((time) => Math.floor(time.getTime() / 1000)) as [
+      number,
+      number,
+    ];
     const idleBefore = (seconds: number) =>
-      over === start ? 0 : Math.floor((Math.min(session.idle_seconds, over - start) * (seconds - start)) / (over - start));
+      over === start
+        ? 0
+        : Math.floor((Math.min(session.idle_seconds, over - start) * (seconds - start)) / (over - start));
     const started = at(session.game_id, start);
     if (started) started.sessions++;
     for (let since = start; since < over; ) {
@@ -126,8 +132,8 @@ async function reported(guildId: string, parameters: Record<string, string>, lim
   const report: Report = {};
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query = new URLSearchParams({ ...parameters, limit: String(limit), ...(cursor && { cursor }) });
-    const { status, body } = await fixture.get(`/guilds/${guildId}/staff/report?${query}`, { guildId });
-    expect(status, JSON.stringify(body)).toBe(200);
+    const { status, body } = await fixture.get(`/guilds/${guildId}/staff/report?${query.toString()}`, { guildId });
+    expect([status, body.message]).toEqual([200, 'Staff report read']);
     for (const { game_id: gameId, intervals } of body.data.staff) {
       expect(report[gameId]).toBeUndefined();
       report[gameId] = Object.fromEntries(
@@ -153,13 +159,15 @@ test.each(Array.from({ length: amount(3, 30) }, (_, index) => index + 1))(
         const to = from + 1 + wholeNumber(random, 92 * DAY);
         const parameters = { from: String(from), to: String(to), interval, tz };
         const found = await reported(guildId, parameters, 1 + wholeNumber(random, 6));
-        expect(found, JSON.stringify(parameters)).toEqual(await computed(guildId, from, to, interval, tz));
+        expect({ parameters, found }).toEqual({ parameters, found: await computed(guildId, parameters) });
       }
     }
     // What is deleted leaves no totals.
     await fixture.database.query('DELETE FROM activity.sessions WHERE guild_id = $1', [guildId]);
     await fixture.database.query('DELETE FROM activity.actions WHERE guild_id = $1', [guildId]);
-    expect(await fixture.database.query('SELECT * FROM activity.staff_days WHERE guild_id = $1', [guildId])).toEqual([]);
+    expect(await fixture.database.query('SELECT * FROM activity.staff_days WHERE guild_id = $1', [guildId])).toEqual(
+      [],
+    );
   },
   120_000,
 );

@@ -70,8 +70,14 @@ test.each([
   ['week', 'Australia/Lord_Howe'],
 ])(`a report by %s in %s over 92 days of ${STAFF} staff members takes at most 100 ms`, async (interval, tz) => {
   const to = now() - DAY_SECONDS;
-  const query = new URLSearchParams({ from: String(to - 92 * DAY_SECONDS), to: String(to), interval, tz, limit: '100' });
-  const read = () => fixture.get(`/guilds/${guildId}/staff/report?${query}`, { guildId });
+  const query = new URLSearchParams({
+    from: String(to - 92 * DAY_SECONDS),
+    to: String(to),
+    interval,
+    tz,
+    limit: '100',
+  });
+  const read = () => fixture.get(`/guilds/${guildId}/staff/report?${query.toString()}`, { guildId });
   const { data } = (await read()).body;
   expect([data.staff.length, data.next_cursor]).toEqual([STAFF, null]);
   const seconds = data.staff[0].intervals.reduce((sum: number, counts: { seconds: number }) => sum + counts.seconds, 0);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unixSeconds } from '#kit/clock.ts';
+import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import { encodeCursor } from '#kit/http/cursor.ts';
 import { Erasure } from '#kit/personal-data/erasure.ts';
 import { Retention } from '#kit/postgres/retention.ts';
@@ -11,6 +11,10 @@ import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 import { retentionRules } from './service.ts';
 
 const DAY = 86_400;
+interface ReportPage {
+  staff: { game_id: number }[];
+  next_cursor: string | null;
+}
 const fixture = new ActivityFixture();
 /** 2026-11-21 00:00 UTC, a Saturday, on which the clock of the fixture starts. */
 const start = unixSeconds(fixture.clock.now());
@@ -57,10 +61,19 @@ test('a session over midnight of the time zone is split, and an open session cou
   await log(guildId, 7001, '__proto__', midnight);
   await fixture.advance(30_000);
   const query = `${days(midnight - DAY, midnight + DAY)}&tz=asia/kathmandu`;
-  const [first, second] = [0, 1].map((day) => new Date((midnight - DAY / 2 + day * DAY) * 1000).toISOString().slice(0, 10));
+  const [first, second] = [0, 1].map((day) =>
+    new Date((midnight - DAY / 2 + day * DAY) * 1000).toISOString().slice(0, 10),
+  );
   const counts = [
     { date: first, sessions: 1, seconds: 600, idle_seconds: 56, action_count: 1, actions: { kick: 1 } },
-    { date: second, sessions: 0, seconds: 300, idle_seconds: 28, action_count: 2, actions: JSON.parse('{"kick":1,"__proto__":1}') },
+    {
+      date: second,
+      sessions: 0,
+      seconds: 300,
+      idle_seconds: 28,
+      action_count: 2,
+      actions: JSON.parse('{"kick":1,"__proto__":1}'),
+    },
   ];
   const { status, body } = await report(guildId, query);
   expect([status, body.message]).toEqual([200, 'Staff report read']);
@@ -111,9 +124,9 @@ test('pages continue where the last one ended, also if staff members are added i
   await log(newGuild(), 7006, 'kick', start + 60);
   const found: number[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = `${days(start, start + 3600)}&limit=2${cursor && `&cursor=${cursor}`}`;
-    const { data } = (await report(guildId, query)).body;
-    found.push(...data.staff.map(({ game_id: gameId }: { game_id: number }) => gameId));
+    const query: string = `${days(start, start + 3600)}&limit=2${cursor && `&cursor=${cursor}`}`;
+    const { data }: { data: ReportPage } = (await report(guildId, query)).body;
+    found.push(...data.staff.map(({ game_id: gameId }) => gameId));
     cursor = data.next_cursor;
     for (const gameId of [7000, 7007]) await log(guildId, gameId, 'kick', start + 60);
   }
@@ -137,7 +150,10 @@ test('the 33rd and further types of actions on a day are only in the count of al
 test.each([
   ['?to=1', ['query.from']],
   ['?from=1', ['query.to']],
-  ['?from=x&to=-1&interval=month&tz=Mars/Base&limit=101', ['query.limit', 'query.from', 'query.to', 'query.interval', 'query.tz']],
+  [
+    '?from=x&to=-1&interval=month&tz=Mars/Base&limit=101',
+    ['query.limit', 'query.from', 'query.to', 'query.interval', 'query.tz'],
+  ],
   [`?from=0&to=${92 * DAY + 1}`, ['query.to']],
   ['?from=10&to=10', ['query.to']],
   ...['%2B05:30', '', 'UTC%00', '../UTC', 'x'.repeat(65)].map((tz) => [`?from=0&to=1&tz=${tz}`, ['query.tz']]),
@@ -166,7 +182,7 @@ test('a cursor of another report, or a made-up one, is rejected', async () => {
   ]) {
     const { status, body } = await report(guildId, query);
     const fault = { path: 'query.cursor', message: 'is not a next_cursor of this list with these filters' };
-    expect([status, body.details.errors], query).toEqual([400, [fault]]);
+    expect([query, status, body.details.errors]).toEqual([query, 400, [fault]]);
   }
 });
 
@@ -198,8 +214,8 @@ test('what is erased or deleted by retention is no longer in the report', async 
   const { staff } = (await report(guildId, today)).body.data;
   expect(staff[0].intervals[0]).toMatchObject({ sessions: 0, action_count: 1, actions: { warn: 1 } });
   const rules = retentionRules(readActivityConfig(fixture.environment()));
-  const later = { ...fixture.clock, now: () => fixture.clock.now() + 401 * DAY * 1000 };
-  await new Retention({ database: fixture.database, rules, clock: later as typeof fixture.clock, log: logger }).sweep();
+  const clock = new ManualClock(fixture.clock.now() + 401 * DAY * 1000);
+  await new Retention({ database: fixture.database, rules, clock, log: logger }).sweep();
   expect(await seen()).toEqual([]);
   expect(await fixture.database.query('SELECT * FROM activity.staff_days')).toEqual([]);
 });

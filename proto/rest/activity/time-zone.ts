@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** Names of the time zone database begin with a letter; offsets such as +05:30, which Intl accepts too, do not. */
+/** Names of the time zone database begin with a letter; offsets such as +05:30, which Temporal accepts too, do not. */
 const NAME = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
 const WRONG_NAME = 'must be the name of an IANA time zone, such as Europe/Berlin';
 
 function isTimeZone(name: string): boolean {
   if (!NAME.test(name)) return false;
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
     return true;
   } catch {
     return false;

@@ -55,7 +55,8 @@ export class StaffReport {
         next += ids.length;
         for (const member of await this.#read(guildId, ids, intervals)) {
           const last = staff.at(-1);
-          if (last && (staff.length === limit || bytes > MAX_TYPE_BYTES)) return { intervals, staff, next: last.gameId };
+          if (last && (staff.length === limit || bytes > MAX_TYPE_BYTES))
+            return { intervals, staff, next: last.gameId };
           staff.push(member);
           bytes += typeBytesOf(member);
         }

@@ -59,13 +59,12 @@ export function findStaff(
        UNION ALL
        SELECT ${nextAfter('staff.game_id')}, position + 1 FROM staff WHERE game_id IS NOT NULL AND position < $3
      )
-     SELECT game_id AS "gameId", EXISTS (
-         SELECT FROM activity.staff_days WHERE guild_id = $1 AND staff_days.game_id = staff.game_id
-           AND day BETWEEN ${dateOf('$4')} AND ${dateOf('$5')}
-       ) OR EXISTS (
-         SELECT FROM activity.sessions
-         WHERE guild_id = $1 AND sessions.game_id = staff.game_id AND ended_at IS NULL
-       ) AS "isActive"
+     SELECT game_id AS "gameId", coalesce(
+         (SELECT true FROM activity.staff_days WHERE guild_id = $1 AND staff_days.game_id = staff.game_id
+            AND day BETWEEN ${dateOf('$4')} AND ${dateOf('$5')} LIMIT 1),
+         (SELECT true FROM activity.sessions
+          WHERE guild_id = $1 AND sessions.game_id = staff.game_id AND ended_at IS NULL LIMIT 1),
+         false) AS "isActive"
      FROM staff WHERE game_id IS NOT NULL ORDER BY position`,
     [guildId, after, limit, firstDay, lastDay],
   );
