@@ -54,7 +54,13 @@ const insertActions = (from: number, to: number) =>
      FROM generate_series($2::int, $3::int) n`,
     [GUILD, from, to],
   );
-const storedDays = () => database.query('SELECT * FROM activity.staff_days ORDER BY guild_id, game_id, day');
+/** Returns all days, with their totals in the order of their keys. */
+const storedDays = () =>
+  database.query(
+    `SELECT guild_id, game_id, day, action_types, activity.add_totals(session_totals, '{}', '{}') AS sessions,
+       activity.add_totals(action_totals, '{}', '{}') AS actions
+     FROM activity.staff_days ORDER BY guild_id, game_id, day`,
+  );
 
 /** Returns the totals of all sessions and actions as the triggers count them when they are inserted at once. */
 async function countedAnew(): Promise<object[]> {

@@ -133,6 +133,24 @@ test('pages continue where the last one ended, also if staff members are added i
   expect(found).toEqual([7001, 7003, 7005, 7007, 7009]);
 });
 
+test('concurrent actions and sessions of one staff member are all counted', async () => {
+  const guildId = newGuild();
+  const servers = Array.from({ length: 20 }, (_, n) => `s${n}`);
+  const started = now();
+  await Promise.all(
+    servers.map(async (server) => {
+      const body = { game_id: 7001, server_id: server, place_id: PLACE };
+      const opened = await fixture.post('/staff/game/session/start', body, { guildId });
+      await log(guildId, 7001, 'kick', started);
+      expect((await end(guildId, opened.body.data.session_id)).status).toBe(200);
+    }),
+  );
+  const [member] = (await report(guildId, days(started - DAY, started + DAY))).body.data.staff;
+  const total = (field: string) =>
+    member.intervals.reduce((sum: number, counts: Record<string, number>) => sum + (counts[field] ?? 0), 0);
+  expect([total('sessions'), total('action_count')]).toEqual([20, 20]);
+});
+
 test('the 33rd and further types of actions on a day are only in the count of all actions', async () => {
   const guildId = newGuild();
   for (let n = 0; n < 34; n++) await log(guildId, 7001, `type ${n}`, start);

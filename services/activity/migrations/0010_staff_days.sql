@@ -19,18 +19,35 @@ CREATE TABLE activity.staff_days (
 -- Adds changes to totals. A key may occur several times among the changes. No total becomes negative: if the days of a staff
 -- member were erased before the sessions and actions, nothing is taken from what was counted since.
 CREATE FUNCTION activity.add_totals(totals bytea, keys integer[], changes bigint[]) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(string_agg(int2send(key::smallint) || int4send(value::integer), '\x'::bytea ORDER BY key), '\x')
-  FROM (
-    SELECT key, sum(value) AS value FROM (
-      SELECT (get_byte(totals, at) << 8) + get_byte(totals, at + 1) AS key,
-        ((get_byte(totals, at + 2) << 24) | (get_byte(totals, at + 3) << 16) | (get_byte(totals, at + 4) << 8)
-          | get_byte(totals, at + 5))::bigint AS value
-      FROM generate_series(0, octet_length(totals) - 6, 6) AS at
-      UNION ALL SELECT * FROM unnest(keys, changes)
-    ) AS both_totals GROUP BY key HAVING sum(value) > 0
-  ) AS summed
-$$;
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  at integer;
+  value integer;
+BEGIN
+  -- A single change, such as that of an action, does not need to read all totals.
+  IF cardinality(keys) = 1 AND changes[1] > 0 THEN
+    at := position(int2send(keys[1]::smallint) IN totals);
+    IF at = 0 THEN
+      RETURN totals || int2send(keys[1]::smallint) || int4send(changes[1]::integer);
+    ELSIF at % 6 = 1 THEN
+      value := (get_byte(totals, at + 1) << 24) | (get_byte(totals, at + 2) << 16) | (get_byte(totals, at + 3) << 8)
+        | get_byte(totals, at + 4);
+      RETURN overlay(totals PLACING int4send(value + changes[1]::integer) FROM at + 2);
+    END IF;
+  END IF;
+  RETURN (
+    SELECT coalesce(string_agg(int2send(key::smallint) || int4send(total::integer), '\x'::bytea ORDER BY key), '\x')
+    FROM (
+      SELECT key, sum(change) AS total FROM (
+        SELECT (get_byte(totals, pos) << 8) + get_byte(totals, pos + 1) AS key,
+          ((get_byte(totals, pos + 2) << 24) | (get_byte(totals, pos + 3) << 16) | (get_byte(totals, pos + 4) << 8)
+            | get_byte(totals, pos + 5))::bigint AS change
+        FROM generate_series(0, octet_length(totals) - 6, 6) AS pos
+        UNION ALL SELECT * FROM unnest(keys, changes)
+      ) AS both_totals GROUP BY key HAVING sum(change) > 0
+    ) AS summed
+  );
+END $$;
 
 -- The totals of an ended session. Idle seconds are spread evenly over the session.
 CREATE FUNCTION activity.session_totals(started timestamptz, ended timestamptz, idle bigint)
