@@ -74,8 +74,12 @@ export const staffReportRows = {
           description: `End of the report in Unix seconds, exclusive, rounded up to a quarter of an hour; at most ${MAX_REPORT_DAYS} days after \`from\``,
           example: 1763856000,
         }),
-        interval: interval.default('day').meta({ description: 'Length of the intervals; weeks begin on Monday' }),
-        tz: timeZone.default('UTC').meta({ description: 'IANA name of the time zone in which days begin' }),
+        interval: interval
+          .optional()
+          .meta({ description: 'Length of the intervals; `day` if omitted. Weeks begin on Monday' }),
+        tz: timeZone
+          .optional()
+          .meta({ description: 'IANA name of the time zone in which days begin; `UTC` if omitted' }),
       })
       .refine(({ from, to }) => to > from && to - from <= MAX_REPORT_DAYS * 86_400, {
         path: ['to'],

@@ -15,7 +15,7 @@ const positions = positionCodec({ gameId: /[1-9][0-9]{0,15}/ }, { path: 'query.c
 export function staffReportHandlers(staffReport: StaffReport): Pick<Handlers, 'readStaffReport'> {
   return {
     async readStaffReport({ guildId, query }) {
-      const { limit, cursor, from, to, interval, tz } = query;
+      const { limit, cursor, from, to, interval = 'day', tz = 'UTC' } = query;
       const scope = { route: 'staff report', guildId, filters: { from, to, interval, tz } };
       const after = cursor === undefined ? 0 : Number(positions.read(decodeCursor(scope, cursor)).gameId);
       const page = await staffReport.page(guildId, { from, to, interval, tz }, { after, limit });
