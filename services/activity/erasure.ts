@@ -44,6 +44,8 @@ export const erasureRules: readonly ErasureRule[] = [
       { column: 'issued_by', account: 'chat', empty: WITHOUT_ISSUER, shows: ISSUED_EXPORT },
     ],
   },
+  // Days are erased before the sessions and actions that they count, so that deleting these finds no day to change.
+  { table: 'activity.staff_days', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'activity.sessions', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'activity.actions',

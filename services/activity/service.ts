@@ -30,6 +30,7 @@ import { Polls } from './domain/polls.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRecords } from './domain/staff-records.ts';
+import { StaffReport } from './domain/staff-report.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
@@ -159,7 +160,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    const reads = { liveServers, staffRecords };
+    const reads = { liveServers, staffRecords, staffReport: new StaffReport(database) };
     const handlers = activityHandlers({
       staff,
       permissions,

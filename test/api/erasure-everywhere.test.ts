@@ -42,6 +42,12 @@ describe('guildctl user erase --everywhere', () => {
          VALUES ($1, $2, 'x', 'y', 'z', now(), 'infinity', 'root')`,
         [guild, nomad.game_id],
       );
+      await databaseRows(
+        network.databaseUrl,
+        `INSERT INTO activity.actions (guild_id, action_id, actor_game_id, action_type, occurred_at, created_at)
+         VALUES ($1, gen_random_uuid(), $2, 'kick', now(), now())`,
+        [guild, nomad.game_id],
+      );
     }
     await json('shield', 'add', '--game-id', String(nomad.game_id), '--reason', 'x', '--category', 'y');
     const words = ['user', 'erase', '--everywhere', '--game-id', String(nomad.game_id)];
@@ -51,7 +57,12 @@ describe('guildctl user erase --everywhere', () => {
     expect({ status, error }).toEqual({ status: 0, error: '' });
     expect(JSON.parse(out)).toEqual({ ...counted, dry_run: false });
     expect(counted.removed).toEqual(
-      expect.arrayContaining([{ service: 'moderation', table: 'moderation.shield', rows: guilds.length + 1 }]),
+      expect.arrayContaining([
+        { service: 'moderation', table: 'moderation.shield', rows: guilds.length + 1 },
+        { service: 'activity', table: 'activity.actions', rows: guilds.length },
+        // The database counts the actions of each day.
+        { service: 'activity', table: 'activity.staff_days', rows: guilds.length },
+      ]),
     );
     const rows = (await dumpDatabase(network.databaseUrl)).split('\n');
     const left = rows.filter((row) => /(?<![0-9A-Za-z])7077(?![0-9A-Za-z])/.test(row));

@@ -179,6 +179,7 @@ describe('guildctl user erase', () => {
     expect(before.length).toBeGreaterThan(15);
     const counted = await json(...words, '--dry-run');
     expect(counted).toMatchObject({ guild_id: GUILD, chat_id: PLAYER.chat_id, game_id: PLAYER.game_id, dry_run: true });
+    expect(counted.removed).toContainEqual({ service: 'activity', table: 'activity.staff_days', rows: 1 });
     expect(await rowsOf(GUILD, ...ofPlayer)).toEqual(before);
     const mates = (await rowsOf(GUILD, ...ofMate)).length;
 

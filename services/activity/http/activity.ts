@@ -11,10 +11,12 @@ import type { Polls } from '../domain/polls.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
 import type { StaffRecords } from '../domain/staff-records.ts';
+import type { StaffReport } from '../domain/staff-report.ts';
 import { commandHandlers } from './commands.ts';
 import { requireServerId } from './server-id.ts';
 import { serverReadHandlers } from './server-reads.ts';
 import { staffReadHandlers } from './staff-reads.ts';
+import { staffReportHandlers } from './staff-report.ts';
 import { commandView, permissionsView } from './views.ts';
 
 export interface HandlerOptions {
@@ -27,6 +29,7 @@ export interface HandlerOptions {
   intervals: Intervals;
   liveServers: LiveServers;
   staffRecords: StaffRecords;
+  staffReport: StaffReport;
   clock: Clock;
 }
 
@@ -36,6 +39,7 @@ export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof a
     ...staffHandlers(options),
     ...serverHandlers(options),
     ...staffReadHandlers(options.staffRecords),
+    ...staffReportHandlers(options.staffReport),
     ...serverReadHandlers(options.liveServers),
     ...commandHandlers(options),
   };

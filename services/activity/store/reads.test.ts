@@ -5,6 +5,7 @@ import { costOf, scansOf } from '#test/postgres/explain.ts';
 import * as servers from './servers.ts';
 import * as sessions from './sessions.ts';
 import * as staff from './staff.ts';
+import { findStaff, readStaffDays } from './staff-days.ts';
 
 const ROWS = 100_000;
 const GUILD = '900000000000000050';
@@ -19,6 +20,9 @@ beforeAll(async () => {
   database = await openTestPool(testDatabase.url);
   const guild = `'9000000000000000' || lpad((n % 100)::text, 2, '0')`;
   const past = `now() - n * interval '1 minute'`;
+  // Counting each of these rows would take long, and is not what is tested here.
+  await database.query('ALTER TABLE activity.sessions DISABLE TRIGGER USER');
+  await database.query('ALTER TABLE activity.actions DISABLE TRIGGER USER');
   const fill = async (table: string, columns: string) => {
     for (let from = 1; from <= ROWS; from += 10_000) {
       const numbers = `generate_series(${from}, ${from + 9_999}) n`;
@@ -34,6 +38,10 @@ beforeAll(async () => {
     'actions (guild_id, action_id, actor_game_id, target_game_id, action_type, occurred_at, created_at)',
     `${guild}, gen_random_uuid(), n / 100 % 40, CASE WHEN n % 2 = 0 THEN n / 100 % 300 END,
      'type' || n / 100 % 20, ${past}, ${past}`,
+  );
+  await fill(
+    'staff_days (guild_id, game_id, day, session_totals)',
+    `${guild}, n / 100 % 100, current_date - n / 10000, '\\x000000000001'`,
   );
   await fill(
     `servers (guild_id, server_id, place_id, player_count, max_players, players, heartbeat_at, interval_seconds,
@@ -87,4 +95,22 @@ test.each<Statement>([
 ])(`of ${ROWS} servers, finding %s reads only live ones of the guild`, async (_name, statement, index) => {
   expect(await scansOf(database, statement)).toEqual([index]);
   expect((await costOf(database, statement)).discarded).toBeLessThanOrEqual(20);
+});
+
+const today = Math.floor(now.getTime() / 86_400_000);
+const week = { firstDay: today - 7, lastDay: today - 1 };
+
+test(`of ${ROWS} days of staff, a report reads only those of its page`, async () => {
+  const staffIds = Array.from({ length: 25 }, (_, n) => 10 + n);
+  const read = (on: Queryable) => readStaffDays(on, GUILD, staffIds, week);
+  expect(await scansOf(database, read)).toEqual(['staff_days_id', 'sessions_open']);
+  expect((await costOf(database, read)).discarded).toBe(0);
+});
+
+test(`of ${ROWS} days of staff, the search for staff members goes from one to the next`, async () => {
+  const find = (on: Queryable) => findStaff(on, GUILD, week, { after: 10, limit: 20 });
+  expect(new Set(await scansOf(database, find))).toEqual(new Set(['staff_days_id', 'sessions_open']));
+  const { discarded, pages } = await costOf(database, find);
+  expect(discarded).toBeLessThanOrEqual(1);
+  expect(pages).toBeLessThan(20 * 20);
 });

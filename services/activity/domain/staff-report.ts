@@ -1,0 +1,91 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { findStaff, readStaffDays } from '../store/staff-days.ts';
+import { ReportIntervals, type ReportRange } from './report-intervals.ts';
+import { StaffCounts } from './staff-counts.ts';
+
+/** Staff members whose days are read with one statement. */
+const STAFF_PER_READ = 25;
+/** Staff members that one statement searches for active ones. */
+const STAFF_PER_SEARCH = 200;
+/** The maximum number of staff members that one page searches. */
+const MAX_SEARCHED = 5_000;
+/** A page ends after the staff member with which its counts by action type have about this many bytes. */
+const MAX_TYPE_BYTES = 8 * 1024 * 1024;
+
+export interface StaffMemberReport {
+  gameId: number;
+  counts: StaffCounts;
+}
+
+export interface StaffReportPage {
+  intervals: ReportIntervals;
+  staff: StaffMemberReport[];
+  /** The game ID after which the next page begins; undefined on the last page. */
+  next: number | undefined;
+}
+
+/** Reports the activity of staff members by day or week, from totals that are stored with each session and action. */
+export class StaffReport {
+  readonly #database: Queryable;
+
+  constructor(database: Queryable) {
+    this.#database = database;
+  }
+
+  /**
+   * Returns the activity of up to `limit` staff members whose game IDs are greater than `after`. A page has fewer if it
+   * would be too large, or if many staff members were not active; the next page then continues where it ended.
+   */
+  async page(
+    guildId: string,
+    range: ReportRange,
+    { after, limit }: { after: number; limit: number },
+  ): Promise<StaffReportPage> {
+    const intervals = new ReportIntervals(range);
+    const staff: StaffMemberReport[] = [];
+    let bytes = 0;
+    let position = after;
+    for (let searched = 0; searched < MAX_SEARCHED; searched += STAFF_PER_SEARCH) {
+      const search = { after: position, limit: STAFF_PER_SEARCH };
+      const found = await findStaff(this.#database, guildId, intervals, search);
+      const active = found.filter(({ isActive }) => isActive).map(({ gameId }) => gameId);
+      for (let next = 0; next < active.length; ) {
+        // One more than the page may have shows whether there is another page.
+        const ids = active.slice(next, next + Math.min(STAFF_PER_READ, limit + 1 - staff.length));
+        next += ids.length;
+        for (const member of await this.#read(guildId, ids, intervals)) {
+          const last = staff.at(-1);
+          if (last && (staff.length === limit || bytes > MAX_TYPE_BYTES))
+            return { intervals, staff, next: last.gameId };
+          staff.push(member);
+          bytes += typeBytesOf(member);
+        }
+      }
+      if (found.length < STAFF_PER_SEARCH) return { intervals, staff, next: undefined };
+      position = found.at(-1)?.gameId ?? position;
+    }
+    return { intervals, staff, next: position };
+  }
+
+  /** Returns the activity of staff members, without those who were not active in any interval. */
+  async #read(guildId: string, gameIds: readonly number[], intervals: ReportIntervals): Promise<StaffMemberReport[]> {
+    const byMember = new Map(gameIds.map((gameId) => [gameId, new StaffCounts(intervals)]));
+    for (const row of await readStaffDays(this.#database, guildId, gameIds, intervals)) {
+      const counts = byMember.get(row.gameId);
+      if (row.day === null) counts?.addOpenSession(row);
+      else counts?.addDay(row);
+    }
+    const members = [...byMember].map(([gameId, counts]) => ({ gameId, counts }));
+    return members.filter(({ counts }) => intervals.intervals.some((_, index) => counts.isActive(index)));
+  }
+}
+
+/** Returns about how many bytes the counts by action type take in a response. */
+function typeBytesOf({ counts: { actions } }: StaffMemberReport): number {
+  let bytes = 0;
+  for (const [type, column] of actions) {
+    const listed = column.reduce((sum, count) => sum + Number(count > 0), 0);
+    bytes += (Buffer.byteLength(type) + 6) * listed;
+  }
+  return bytes;
+}
