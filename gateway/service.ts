@@ -54,6 +54,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const routes = routesFor(config);
     const services = {
+      auth: config.AUTH_HTTP_URL,
       lookup: config.LOOKUP_HTTP_URL,
       bindings: config.BINDINGS_HTTP_URL,
       members: config.MEMBERS_HTTP_URL,

@@ -9,6 +9,7 @@ import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
+import { usageRoutes } from './usage.ts';
 import { webhooksRoutes } from './webhooks.ts';
 
 /** The route table: every route of the API. */
@@ -25,4 +26,5 @@ export const ROUTES: readonly Route[] = [
   eventsRoutes,
   eventStreamRoutes,
   webhooksRoutes,
+  usageRoutes,
 ].flatMap((table): Route[] => Object.values(table));
