@@ -46,7 +46,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       repeatable: ['verify'],
     });
     const onChange = (change: KeyChange) => streams.handleChange(change);
-    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const created = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const { keys, usage, requests, parts } = created;
     const streams = new Streams({ keys, clock, metrics, log });
     // Commands to Redis get no timeout here, because the rate limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
@@ -84,6 +85,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
         clock,
       }),
       usage,
+      requests,
       limiter,
       proxy,
       streams,

@@ -68,11 +68,9 @@ export const usageRoutes = defineRoutes('auth', {
     data: z.object({
       requests: z
         .object({
-          last_hour: z
-            .array(requestCounts)
-            .meta({
-              description: 'Requests of the last 60 minutes by category; categories without requests are left out',
-            }),
+          last_hour: z.array(requestCounts).meta({
+            description: 'Requests of the last 60 minutes by category; categories without requests are left out',
+          }),
           days: z
             .array(dailyRequests)
             .meta({ description: `Days with requests among the last ${USAGE_DAYS}, newest first` }),

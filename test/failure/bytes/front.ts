@@ -88,6 +88,7 @@ export async function startAuth(ring: SecretRing, beforeVerify?: FrontOptions['b
       clearInterval(beat);
     },
     recordUse: async () => ({}),
+    reportRequests: async () => ({}),
   };
   server.add(AuthServiceService, handlers, { ring, names: new Set(['gateway']) });
   await server.start();
