@@ -48,7 +48,8 @@ export async function addReport(
          sum(allowed)::bigint AS allowed, sum(rejected)::bigint AS rejected
        FROM unnest($4::text[], $5::text[], $6::timestamptz[], $7::bigint[], $8::bigint[])
          AS given (guild_id, category, minute, allowed, rejected)
-       WHERE EXISTS (SELECT FROM accepted) AND EXISTS (SELECT FROM auth.keys WHERE keys.guild_id = given.guild_id)
+       CROSS JOIN LATERAL (SELECT FROM auth.keys WHERE keys.guild_id = given.guild_id LIMIT 1) AS known
+       WHERE EXISTS (SELECT FROM accepted)
        GROUP BY 1, 2, 3),
      minutes AS (
        INSERT INTO auth.request_minutes AS stored (guild_id, category, minute, allowed, rejected)

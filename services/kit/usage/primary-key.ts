@@ -20,3 +20,12 @@ export async function primaryKeyOf(database: Queryable, table: string): Promise<
   if (first?.name !== 'guild_id') throw new Error(`the primary key of ${table} does not begin with guild_id`);
   return others;
 }
+
+/**
+ * SQL that selects up to `limit` rows in the order of the primary key, without columns. The order makes PostgreSQL read the
+ * index of the key and stop at the limit, whatever it assumes about the number of rows.
+ */
+export function inKeyOrder(table: string, key: readonly KeyColumn[], condition: string, limit: number): string {
+  const order = key.length === 0 ? '' : ` ORDER BY ${key.map(({ name }) => name).join(', ')}`;
+  return `SELECT FROM ${table} WHERE ${condition}${order} LIMIT ${limit}`;
+}

@@ -4,11 +4,12 @@ import pLimit from 'p-limit';
 import type { RetainedKind } from '#proto/rest/retained-kinds.ts';
 import { ApiError } from '../errors.ts';
 import type { ErasureRule } from '../personal-data/erasure-rules.ts';
-import { type Database, type Prepared, prepared } from '../postgres/pool.ts';
+import { type Database, type Prepared, prepared, type Queryable } from '../postgres/pool.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import { SingleFlight } from '../resilience/single-flight.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { inKeyOrder, primaryKeyOf } from './primary-key.ts';
 import { countByWalking } from './row-walk.ts';
 
 /** Up to this many rows of a table are counted for each call; more are counted in the background. */
@@ -59,7 +60,7 @@ export interface RetainedRows {
 export class RowCounts {
   readonly #options: RowCountsOptions;
   readonly #rules: readonly CountedRule[];
-  readonly #statement: Prepared;
+  #statement: Prepared | undefined;
   readonly #stored = new LRUCache<string, StoredCount>({ max: MAX_STORED });
   readonly #calls = new SingleFlight<RetainedRows[]>();
   readonly #walks = new SingleFlight<number>();
@@ -70,7 +71,6 @@ export class RowCounts {
   constructor(options: RowCountsOptions) {
     this.#options = options;
     this.#rules = options.rules.filter((rule): rule is CountedRule => rule.holds !== undefined);
-    this.#statement = prepared(boundedCounts(this.#rules));
     this.#now = options.now ?? (() => performance.now());
     this.#seconds = options.metrics.duration(
       'usage_row_count_seconds',
@@ -87,11 +87,13 @@ export class RowCounts {
   }
 
   async #count(guildId: string): Promise<RetainedRows[]> {
-    const [counts = []] = await this.#options.database.query<number[]>(this.#statement, [guildId]);
+    const { database } = this.#options;
+    this.#statement ??= await boundedCounts(database, this.#rules);
+    const [counts = {}] = await database.query<Record<string, number | null>>(this.#statement, [guildId]);
     const rows = new Map<RetainedKind, number>();
     const byRule = await Promise.all(
       this.#rules.map(async (rule, index) => {
-        const count = Number(Object.values(counts)[index] ?? 0);
+        const count = counts[`c${index}`] ?? 0;
         return {
           rule,
           count: count > MAX_EXACT && !rule.rowCount ? await this.#countMany(rule.table, guildId) : count,
@@ -144,14 +146,12 @@ export class RowCounts {
   }
 }
 
-/**
- * SQL for one row with a column for each rule: the number of rows of the guild `$1`, at most one more than MAX_EXACT. The
- * LIMIT and the value-independent plan make PostgreSQL read the index of the primary key instead of the table.
- */
-function boundedCounts(rules: readonly CountedRule[]): string {
-  const columns = rules.map(({ table, rowCount }, index) => {
-    const counted = `SELECT count(*) FROM (SELECT FROM ${table} WHERE guild_id = $1 LIMIT ${MAX_EXACT + 1}) AS counted`;
-    return `(${rowCount ?? counted}) AS c${index}`;
-  });
-  return `SELECT ${columns.join(', ')}`;
+/** The statement that counts the rows of the guild `$1`: one row with a column for each rule, at most MAX_EXACT + 1. */
+async function boundedCounts(database: Queryable, rules: readonly CountedRule[]): Promise<Prepared> {
+  const columns: string[] = [];
+  for (const [index, { table, rowCount }] of rules.entries()) {
+    const rows = async () => inKeyOrder(table, await primaryKeyOf(database, table), 'guild_id = $1', MAX_EXACT + 1);
+    columns.push(`(${rowCount ?? `SELECT count(*) FROM (${await rows()}) AS counted`}) AS c${index}`);
+  }
+  return prepared(`SELECT ${columns.join(', ')}`);
 }

@@ -1,5 +1,5 @@
 import { longRunning, type Queryable } from '../postgres/pool.ts';
-import { type KeyColumn, primaryKeyOf } from './primary-key.ts';
+import { inKeyOrder, type KeyColumn, primaryKeyOf } from './primary-key.ts';
 
 /** The rows that one statement counts: few enough for a fraction of a second, even if none of them is in memory. */
 export const WALK_STEP = 100_000;
@@ -18,12 +18,12 @@ export async function countByWalking(
   step = WALK_STEP,
 ): Promise<number> {
   const key = await primaryKeyOf(database, table);
-  if (key.length === 0) return countAfter(database, table, key, guildId, []);
+  if (key.length === 0) return countAfter(database, table, key, guildId, [], step);
   let rows = 0;
   let from: Position = [];
   for (;;) {
     const next = await positionAfter(database, table, key, guildId, from, step);
-    if (!next) return rows + (await countAfter(database, table, key, guildId, from));
+    if (!next) return rows + (await countAfter(database, table, key, guildId, from, step));
     rows += step;
     from = next;
   }
@@ -54,8 +54,9 @@ async function countAfter(
   key: readonly KeyColumn[],
   guildId: string,
   from: Position,
+  step: number,
 ): Promise<number> {
-  const text = `SELECT count(*) AS rows FROM ${table} WHERE ${conditionOf(key, from)}`;
+  const text = `SELECT count(*) AS rows FROM (${inKeyOrder(table, key, conditionOf(key, from), step)}) AS counted`;
   const [row] = await database.query<{ rows: number }>(longRunning(text), [guildId, ...from]);
   return row?.rows ?? 0;
 }
