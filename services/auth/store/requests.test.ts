@@ -50,6 +50,12 @@ const counts = (changes: Partial<MinuteCounts> = {}): MinuteCounts => ({
   rejected: 0,
   ...changes,
 });
+/** Pools that are connected. */
+async function openPools(): Promise<Database[]> {
+  const pools = await Promise.all(Array.from({ length: 4 }, () => openTestPool(testDatabase.url)));
+  for (const pool of pools) await pool.query('SELECT 1');
+  return pools;
+}
 let sequences = 0;
 const add = (all: MinuteCounts[], { reporter = 'one', sequence = ++sequences, now = NOW } = {}) =>
   addReport(database, { reporter, sequence, counts: all }, now);
@@ -82,7 +88,7 @@ describe('a report', () => {
   });
 
   test('that is sent several times at the same time is added once', async () => {
-    const pools = await Promise.all(Array.from({ length: 8 }, () => openTestPool(testDatabase.url)));
+    const pools = await openPools();
     const report = { reporter: 'one', sequence: 1, counts: [counts({ allowed: 3 })] };
     const added = await Promise.all(pools.map((pool) => addReport(pool, report, NOW)));
     await Promise.all(pools.map((pool) => pool.close()));
@@ -93,16 +99,16 @@ describe('a report', () => {
   test('does not block those of other gateways about the same guilds', async () => {
     const guilds = Array.from({ length: 200 }, (_, n) => String(910000000000000000n + BigInt(n)));
     await addGuilds(guilds);
-    const pools = await Promise.all(Array.from({ length: 4 }, () => openTestPool(testDatabase.url)));
-    const reports = pools.flatMap((pool, index) =>
-      Array.from({ length: 10 }, (_, round) => {
-        const all = guilds.map((guildId) => counts({ guildId }));
-        // Each gateway lists its guilds in an order of its own.
-        const ordered = index % 2 === 0 ? all : all.toReversed();
-        return addReport(pool, { reporter: `gateway ${index}`, sequence: round + 1, counts: ordered }, NOW);
-      }),
-    );
-    await Promise.all(reports);
+    const pools = await openPools();
+    const report = async (pool: Database, index: number) => {
+      const all = guilds.map((guildId) => counts({ guildId }));
+      // Each gateway lists its guilds in an order of its own.
+      const ordered = index % 2 === 0 ? all : all.toReversed();
+      for (let sequence = 1; sequence <= 10; sequence++) {
+        await addReport(pool, { reporter: `gateway ${index}`, sequence, counts: ordered }, NOW);
+      }
+    };
+    await Promise.all(pools.map(report));
     await Promise.all(pools.map((pool) => pool.close()));
     for (const guildId of [guilds[0], guilds[199]]) expect((await lastHour(guildId))[0]?.allowed).toBe(40);
   });
