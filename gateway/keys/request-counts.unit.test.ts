@@ -95,7 +95,7 @@ test('a report without a response is sent again unchanged, before the requests s
   await counts.send();
   expect(peer.reports.map(({ sequence }) => sequence)).toEqual([1, 1, 1, 2]);
   expect(peer.reports.slice(0, 3).map((report) => sumsOf([report]))).toEqual(
-    Array(3).fill({ allowed: 1, rejected: 0 }),
+    [1, 2, 3].map(() => ({ allowed: 1, rejected: 0 })),
   );
   expect(sumsOf(peer.reports)).toEqual({ allowed: 2, rejected: 1 });
 });
