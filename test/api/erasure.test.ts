@@ -237,7 +237,6 @@ describe('guildctl guild erase', () => {
     const counted = await run('guild', 'erase', '--guild', OTHER_GUILD, '--dry-run');
     expect(counted.out).toMatch(/^Nothing was changed\. There are \d+ rows\n\nSERVICE +TABLE +ROWS\nmoderation/);
     expect((await network.call('/whoami', { key })).status).toBe(200);
-
     const begun = Date.now();
     const erasing = run('guild', 'erase', '--guild', OTHER_GUILD, '--yes', '--actor', 'grace');
     // Before the 15 s in which all gateways receive the revocation.
