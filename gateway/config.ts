@@ -46,6 +46,7 @@ export const readGatewayConfig = (environment: Environment) =>
       /** The addresses of proxies whose X-Forwarded-For header is trusted. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
+      AUTH_HTTP_URL: origin('http', 'https'),
       LOOKUP_HTTP_URL: origin('http', 'https'),
       BINDINGS_HTTP_URL: origin('http', 'https'),
       MEMBERS_HTTP_URL: origin('http', 'https'),

@@ -20,6 +20,7 @@ import { expectsContinue } from './downstream/expectation.ts';
 import { closesAfterResponse, stripReserved } from './downstream/headers.ts';
 import { limitUnreadBody } from './downstream/lingering-close.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
+import type { RequestCounts } from './keys/request-counts.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { Allowlists } from './steps/allowlist.ts';
@@ -40,6 +41,7 @@ export interface PipelineParts {
   matcher: Matcher;
   authenticate: Authenticate;
   usage: KeyUsage;
+  requests: RequestCounts;
   limiter: Limiter;
   proxy: Proxy;
   streams: Streams;
@@ -152,7 +154,7 @@ export class Pipeline {
    */
   async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
-    const { limiter, clock, usage } = this.#parts;
+    const { limiter, clock, usage, requests } = this.#parts;
     const malformed = this.#checkMessage(request, response);
     if (malformed) return malformed;
     const { path, query } = splitTarget(request.url ?? '');
@@ -166,13 +168,14 @@ export class Pipeline {
     const waitMs = waitMsOf(route, query);
     const rejection =
       this.#authorise(state, match, grant, waitMs) ?? (await checkLimits({ route, grant, limiter, clock, response }));
-    if (rejection) return rejection;
+    if (rejection) return requests.rejected(grant, route, rejection);
     usage.record(grant);
     // The gateway may already have responded to a protocol error in the request's body.
     if (response.writableEnded) return undefined;
     if (route.service === 'gateway') return this.#respondHere(state, grant);
     const overload = this.#receive(state);
-    if (overload) return overload;
+    if (overload) return requests.rejected(grant, route, overload);
+    requests.allowed(grant, route);
     await this.#forward(state, route, grant, waitMs);
     return undefined;
   }

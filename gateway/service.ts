@@ -46,7 +46,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       repeatable: ['verify'],
     });
     const onChange = (change: KeyChange) => streams.handleChange(change);
-    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const created = createKeys({ client, clock, random: Math.random, metrics, log, config, onChange });
+    const { keys, usage, requests, parts } = created;
     const streams = new Streams({ keys, clock, metrics, log });
     // Commands to Redis get no timeout here, because the rate limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
@@ -54,6 +55,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const routes = routesFor(config);
     const services = {
+      auth: config.AUTH_HTTP_URL,
       lookup: config.LOOKUP_HTTP_URL,
       bindings: config.BINDINGS_HTTP_URL,
       members: config.MEMBERS_HTTP_URL,
@@ -83,6 +85,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
         clock,
       }),
       usage,
+      requests,
       limiter,
       proxy,
       streams,

@@ -15,7 +15,12 @@ export interface ProcessContract {
  * table (services/kit/security/purposes.ts), and so are the addresses that `npm start` and the chart pass to it.
  */
 export const PROCESSES = {
-  auth: { calls: ['events'], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },
+  auth: {
+    calls: ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
+    proxies: [],
+    servesHttp: true,
+    stores: ['audit-checkpoint'],
+  },
   lookup: { calls: ['events'], proxies: [], servesHttp: true, stores: [] },
   bindings: { calls: ['lookup', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
   members: {
@@ -29,7 +34,7 @@ export const PROCESSES = {
   events: { calls: [], proxies: [], servesHttp: true, stores: ['idempotency', 'webhook-secret'] },
   gateway: {
     calls: ['auth'],
-    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
+    proxies: ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
     servesHttp: false,
     stores: [],
   },

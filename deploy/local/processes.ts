@@ -24,7 +24,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
   {
     name: 'auth',
     main: 'services/auth/main.ts',
-    listens: ['grpc'],
+    listens: ['http', 'grpc'],
     calls: PROCESSES.auth.calls,
     proxies: PROCESSES.auth.proxies,
     holds: ['admin', 'database'],

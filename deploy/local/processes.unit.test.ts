@@ -4,7 +4,7 @@ import { purposesOf } from '#kit/security/purposes.ts';
 import { DEPLOYABLES, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
 
 const ports: Record<string, Ports> = {
-  auth: { admin: 1, grpc: 2 },
+  auth: { admin: 1, http: 22, grpc: 2 },
   lookup: { admin: 3, http: 4, grpc: 5 },
   bindings: { admin: 6, http: 7, grpc: 8 },
   members: { admin: 9, http: 10, grpc: 11 },
@@ -38,6 +38,7 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     ADMIN_PORT: '12',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
+    AUTH_HTTP_URL: 'http://127.0.0.1:22',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
     BINDINGS_HTTP_URL: 'http://127.0.0.1:7',
     MEMBERS_HTTP_URL: 'http://127.0.0.1:10',

@@ -100,7 +100,7 @@ test('up.json exists from when all is ready until the end, is private, and the e
     gateway: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     services: {
       gateway: { pid: expect.any(Number), admin: expect.stringMatching(/^http:/) },
-      auth: { http: null, grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
+      auth: { http: expect.stringMatching(/^http:/), grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
       lookup: { http: expect.stringMatching(/^http:/), grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
     },
     simulators: {

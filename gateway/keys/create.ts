@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
@@ -6,6 +7,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService, KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Keys } from './keys.ts';
 import { ChangeProof } from './proof.ts';
+import { RequestCounts } from './request-counts.ts';
 import { KeyUsage } from './usage.ts';
 import { ChangeWatch } from './watch.ts';
 
@@ -22,12 +24,18 @@ export interface CreateKeysOptions {
 }
 
 /** Creates everything that verifies API keys and reports their usage. The parts start in the returned order. */
-export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: KeyUsage; parts: Part[] } {
+export function createKeys(options: CreateKeysOptions): {
+  keys: Keys;
+  usage: KeyUsage;
+  requests: RequestCounts;
+  parts: Part[];
+} {
   const { client, clock, random, metrics, log, config } = options;
   const proof = new ChangeProof();
   const max = config.KEY_CACHE_MAX;
   const keys = new Keys({ client, clock, random, metrics, proof, staleSeconds: config.AUTH_STALE_SECONDS, max });
   const usage = new KeyUsage({ client, clock, log, max });
+  const requests = new RequestCounts({ client, clock, metrics, log, reporter: randomUUID() });
   const watch = new ChangeWatch({
     client,
     clock,
@@ -44,5 +52,5 @@ export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: Key
     },
     onDisconnect: () => keys.handleDisconnect(),
   });
-  return { keys, usage, parts: [usage, watch] };
+  return { keys, usage, requests, parts: [usage, requests, watch] };
 }

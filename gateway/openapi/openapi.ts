@@ -23,6 +23,7 @@ export interface OpenApiOptions {
 
 const TAGS: Record<string, string> = {
   gateway: 'Your API key, and the health of the gateway',
+  auth: 'Usage and quotas of the guild',
   lookup: 'Links between chat accounts and game accounts',
   bindings: 'Rules that give chat roles to members with matching game data',
   moderation: 'Bans and mutes in the game, and the flagged list',

@@ -10,6 +10,7 @@ import { peopleRoutes } from './people.ts';
 import type { Route } from './route.ts';
 import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
+import { usageRoutes } from './usage.ts';
 import { webhooksRoutes } from './webhooks.ts';
 
 /** The route table: every route of the API. */
@@ -27,4 +28,5 @@ export const ROUTES: readonly Route[] = [
   eventsRoutes,
   eventStreamRoutes,
   webhooksRoutes,
+  usageRoutes,
 ].flatMap((table): Route[] => Object.values(table));

@@ -29,14 +29,16 @@ const PLAYERS: UserColumn = {
 
 /** The rows and fields that are deleted when a guild or a user is erased. */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'activity.servers', users: [PLAYERS] },
+  { table: 'activity.servers', holds: 'servers', users: [PLAYERS] },
   {
     // Deliveries must be erased before their commands, because they are found through the commands.
     table: 'activity.deliveries',
+    holds: 'command_deliveries',
     users: [{ column: 'command_id', account: 'game', matches: ABOUT_USER }],
   },
   {
     table: 'activity.commands',
+    holds: 'commands',
     exports: `jsonb_build_object('payload', payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')`,
     users: [
       { column: 'target_game_id', account: 'game' },
@@ -46,9 +48,10 @@ export const erasureRules: readonly ErasureRule[] = [
   },
   // Days are erased before the sessions and actions that they count, so that deleting these finds no day to change.
   { table: 'activity.staff_days', users: [{ column: 'game_id', account: 'game' }] },
-  { table: 'activity.sessions', users: [{ column: 'game_id', account: 'game' }] },
+  { table: 'activity.sessions', holds: 'staff_sessions', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'activity.actions',
+    holds: 'staff_actions',
     // The export of a staff member leaves out the target's ID and the details, which concern another person.
     exports: `'{"details": null}'::jsonb`,
     users: [
@@ -57,11 +60,11 @@ export const erasureRules: readonly ErasureRule[] = [
       { column: 'target_game_id', account: 'game', empty: { target_game_id: 'NULL', details: 'NULL' } },
     ],
   },
-  { table: 'activity.games' },
-  { table: 'activity.guilds' },
-  { table: 'activity.daily_counts' },
-  { table: 'activity.staff_roles' },
+  { table: 'activity.games', holds: 'games' },
+  { table: 'activity.guilds', holds: 'other' },
+  { table: 'activity.daily_counts', holds: 'other' },
+  { table: 'activity.staff_roles', holds: 'staff_roles' },
   ...eventErasureRules('activity'),
   // Encrypted responses by the idempotency keys that clients chose; retention deletes them, by default after a day.
-  { table: 'activity.idempotency' },
+  { table: 'activity.idempotency', holds: 'stored_responses' },
 ];

@@ -7,11 +7,13 @@ import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
+import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { PlayerServiceService } from '#proto/gen/guild/activity/v1/players.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
@@ -27,6 +29,7 @@ import { LiveServers } from './domain/live-servers.ts';
 import { Permissions } from './domain/permissions.ts';
 import { Players } from './domain/players.ts';
 import { Polls } from './domain/polls.ts';
+import { Quotas } from './domain/quotas.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRecords } from './domain/staff-records.ts';
@@ -159,6 +162,20 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    const quotas = new Quotas({
+      database,
+      clock,
+      maxLiveServers: config.MAX_LIVE_SERVERS,
+      maxActionsPerDay: config.MAX_STAFF_ACTIONS_PER_DAY,
+    });
+    const usage = usageMethods({
+      database,
+      rules: erasureRules,
+      metrics,
+      log,
+      quotas: (guildId) => quotas.of(guildId),
+    });
+    service.serveInternal(grpc, UsageServiceService, usage);
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     const reads = { liveServers, staffRecords, staffReport: new StaffReport(database) };
     const handlers = activityHandlers({

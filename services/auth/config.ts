@@ -2,7 +2,9 @@ import {
   databaseConfig,
   type Environment,
   eventsConfig,
+  grpcAddress,
   grpcConfig,
+  httpConfig,
   number,
   processConfig,
   readConfig,
@@ -16,6 +18,12 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...eventsConfig,
+  ...httpConfig,
+  LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  BINDINGS_GRPC_ADDRESS: grpcAddress(),
+  MEMBERS_GRPC_ADDRESS: grpcAddress(),
+  ACTIVITY_GRPC_ADDRESS: grpcAddress(),
+  MODERATION_GRPC_ADDRESS: grpcAddress(),
   /**
    * How long, in seconds, audit entries are stored; 0 means forever. The database never deletes entries younger than 30
    * days.
@@ -23,6 +31,8 @@ const shape = {
   RETENTION_AUDIT_SECONDS: number(730 * DAY).refine((value) => value === 0 || value >= MIN_AUDIT_SECONDS, {
     error: `must be 0 or at least ${MIN_AUDIT_SECONDS}`,
   }),
+  /** How long the requests of a guild are stored by day; the API returns 30 days. */
+  RETENTION_REQUESTS_SECONDS: number(30 * DAY, 30 * DAY),
 };
 
 /**

@@ -11,10 +11,11 @@ const inAudit = (column: string, account: UserColumn['account']): UserColumn => 
 
 /** The rows that are erased with a guild, and with a user. API keys contain no data about users. */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'auth.key_secrets' },
-  { table: 'auth.keys' },
+  { table: 'auth.key_secrets', holds: 'other' },
+  { table: 'auth.keys', holds: 'keys' },
   {
     table: 'auth.audit',
+    holds: 'audit_entries',
     // Of an entry in the audit chain, the operator, the action and the time are kept. The other details are erased,
     // except in entries about erasures, which are kept in full.
     keptRows: `salt IS NULL OR action IN ('erase_guild', 'erase_user', 'EraseGuild', 'EraseUser')`,
@@ -24,6 +25,10 @@ export const erasureRules: readonly ErasureRule[] = [
   // The ends of the audit chains and their signatures contain no personal data.
   { table: 'auth.audit_heads', keptRows: 'TRUE' },
   { table: 'auth.audit_checkpoints', keptRows: 'TRUE' },
+  // Erased after the keys: reports of requests are added only while the guild has keys.
+  { table: 'auth.request_minutes', holds: 'request_counts' },
+  { table: 'auth.request_days', holds: 'request_counts' },
+  { table: 'auth.request_reporters', belongsToInstallation: true },
   ...eventErasureRules('auth'),
   { table: 'auth.operators', belongsToInstallation: true },
   // The table contains the number of the guild's next API key, so that the ID of an erased key is never assigned again.

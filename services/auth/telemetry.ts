@@ -13,6 +13,8 @@ export class AuthTelemetry {
   readonly #watchers;
   readonly #operatorCalls;
   readonly #auditChains;
+  readonly #reports;
+  readonly #requests;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#log = log;
@@ -41,6 +43,18 @@ export class AuthTelemetry {
       'Audit chains of guilds that the hourly verification signed or found broken',
       'result',
       ['signed', 'broken'],
+    );
+    this.#reports = metrics.counterOf(
+      'auth_request_reports_total',
+      'Reports of counted requests by gateways; a repeated report was added before and is ignored',
+      'result',
+      ['added', 'repeated'],
+    );
+    this.#requests = metrics.counterOf(
+      'auth_requests_reported_total',
+      'Requests of guilds in the reports of gateways that were added, by whether the gateway allowed them',
+      'result',
+      ['allowed', 'rejected'],
     );
     this.#watchers = metrics.gauge(
       'auth_watchers',
@@ -106,6 +120,15 @@ export class AuthTelemetry {
   secretsVerified(known: number, unknown: number): void {
     this.#verified.inc({ result: 'known' }, known);
     this.#verified.inc({ result: 'unknown' }, unknown);
+  }
+
+  requestsReported(isNew: boolean, counts: readonly { allowed: number; rejected: number }[]): void {
+    this.#reports.inc({ result: isNew ? 'added' : 'repeated' });
+    if (!isNew) return;
+    for (const { allowed, rejected } of counts) {
+      this.#requests.inc({ result: 'allowed' }, allowed);
+      this.#requests.inc({ result: 'rejected' }, rejected);
+    }
   }
 
   watcherConnected(count: number): void {

@@ -6,10 +6,10 @@ import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
  * user.
  */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'bindings.bindings' },
+  { table: 'bindings.bindings', holds: 'bindings' },
   // This table has the ID of the newest role binding of each guild; the IDs start over if an erased guild returns.
-  { table: 'bindings.counters' },
+  { table: 'bindings.counters', holds: 'other' },
   ...eventErasureRules('bindings'),
   // Stored responses to writes are encrypted, so they cannot be searched for a user; they are deleted within a day.
-  { table: 'bindings.idempotency' },
+  { table: 'bindings.idempotency', holds: 'stored_responses' },
 ];

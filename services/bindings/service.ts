@@ -3,6 +3,7 @@ import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
+import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
 import { Discord } from '#platforms/discord/discord.ts';
 import { Roblox } from '#platforms/roblox/roblox.ts';
@@ -10,6 +11,7 @@ import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.t
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsRoutes } from '#proto/rest/bindings.ts';
 import { type BindingsConfig, readBindingsConfig } from './config.ts';
@@ -61,6 +63,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
     service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },

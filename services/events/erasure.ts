@@ -5,6 +5,7 @@ export const erasureRules: readonly ErasureRule[] = [
   {
     // A response may repeat the event that it answers. It is found through the event, and thus erased before it.
     table: 'events.deliveries',
+    holds: 'webhook_deliveries',
     users: (['chat', 'game'] as const).map((account) => ({
       column: 'answer',
       account,
@@ -14,13 +15,18 @@ export const erasureRules: readonly ErasureRule[] = [
       shows: `jsonb_build_object('seq', seq)`,
     })),
   },
-  { table: 'events.parked' },
-  { table: 'events.endpoints' },
-  { table: 'events.revoked_keys' },
+  { table: 'events.parked', holds: 'other' },
+  { table: 'events.endpoints', holds: 'webhooks' },
+  { table: 'events.revoked_keys', holds: 'other' },
   // Stored responses are encrypted, under idempotency keys that clients chose; they are deleted within a day.
-  { table: 'events.idempotency' },
+  { table: 'events.idempotency', holds: 'stored_responses' },
   {
     table: 'events.log',
+    holds: 'events',
+    // The seqs of a guild have no gaps, and events before the first day of the guild are no longer read.
+    rowCount: `(SELECT counters.last_seq - (
+        SELECT first_seq FROM events.days WHERE days.guild_id = $1 ORDER BY day LIMIT 1) + 1
+      FROM events.counters WHERE counters.guild_id = $1)`,
     users: (['chat', 'game'] as const).map((account) => ({
       column: 'persons',
       account,
@@ -31,8 +37,8 @@ export const erasureRules: readonly ErasureRule[] = [
       shows: `jsonb_build_object('type', type)`,
     })),
   },
-  { table: 'events.days' },
-  { table: 'events.streams' },
+  { table: 'events.days', holds: 'other' },
+  { table: 'events.streams', holds: 'other' },
   // A guild that returns continues its seqs, and the numbers of its recorded events continue too.
   { table: 'events.counters', keptRows: 'TRUE' },
   { table: 'events.sources', keptRows: 'TRUE' },

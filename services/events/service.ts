@@ -3,7 +3,9 @@ import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
+import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventStreamRoutes, eventsRoutes } from '#proto/rest/events.ts';
@@ -120,6 +122,12 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     const erasedPersons = new ErasedPersons({ database, log: eventLog });
     const erasure = eventsErasureMethods({ database, rules: erasureRules, log }, erasedPersons);
     service.serveOperators(grpc, ErasureServiceService, erasure);
+    const quotas = async (guildId: string) => [await webhooks.webhooks.quota(guildId)];
+    service.serveInternal(
+      grpc,
+      UsageServiceService,
+      usageMethods({ database, rules: erasureRules, metrics, log, quotas }),
+    );
     const rules = urlRules(config);
     const webhookRoutes = webhooksRoutesWith((url) => urlFaults(url, rules));
     service.serveHttp(

@@ -2,8 +2,10 @@ import { createEventQueue } from '#kit/events/event-queue.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
+import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
@@ -32,6 +34,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },

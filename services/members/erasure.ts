@@ -47,15 +47,15 @@ const inJobs: readonly UserColumn[] = [
 
 /** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'members.role_tasks', users: byChatId },
-  { table: 'members.role_changes', users: byChatId },
-  { table: 'members.nickname_changes', users: byChatId },
-  { table: 'members.intents', users: [...byBoth, inSource] },
-  { table: 'members.sync_jobs', users: inJobs },
-  { table: 'members.verification_tokens', users: byBoth },
-  { table: 'members.grants', users: byChatId },
-  { table: 'members.member_locks', users: byChatId },
+  { table: 'members.role_tasks', holds: 'other', users: byChatId },
+  { table: 'members.role_changes', holds: 'other', users: byChatId },
+  { table: 'members.nickname_changes', holds: 'other', users: byChatId },
+  { table: 'members.intents', holds: 'other', users: [...byBoth, inSource] },
+  { table: 'members.sync_jobs', holds: 'sync_jobs', users: inJobs },
+  { table: 'members.verification_tokens', holds: 'verification_tokens', users: byBoth },
+  { table: 'members.grants', holds: 'role_grants', users: byChatId },
+  { table: 'members.member_locks', holds: 'other', users: byChatId },
   ...eventErasureRules('members'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
-  { table: 'members.idempotency' },
+  { table: 'members.idempotency', holds: 'stored_responses' },
 ];

@@ -25,15 +25,19 @@ const DECISIONS: readonly UserColumn[] = [
  */
 export const erasureRules: readonly ErasureRule[] = [
   // Outbox rows name no user, and are deleted with their log rows.
-  { table: 'moderation.outbox' },
-  { table: 'moderation.punishments', users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })) },
-  { table: 'moderation.log', users: DECISIONS },
+  { table: 'moderation.outbox', holds: 'other' },
+  {
+    table: 'moderation.punishments',
+    holds: 'bans_and_mutes',
+    users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })),
+  },
+  { table: 'moderation.log', holds: 'moderation_log', users: DECISIONS },
   // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
-  { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
+  { table: 'moderation.shield', holds: 'shield_entries', users: [{ column: 'game_id', account: 'game' }] },
   // The counters table holds each guild's last record number. A guild that returns after its erasure starts with 1
   // again.
-  { table: 'moderation.counters' },
+  { table: 'moderation.counters', holds: 'other' },
   ...eventErasureRules('moderation'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
-  { table: 'moderation.idempotency' },
+  { table: 'moderation.idempotency', holds: 'stored_responses' },
 ];

@@ -11,10 +11,12 @@ import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
+import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { PlayerServiceService } from '#proto/gen/guild/activity/v1/players.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
@@ -119,6 +121,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     service.serveOperators(grpc, ShieldAdminServiceService, shieldMethods(shield, clock));
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: onChange });
     service.serveOperators(grpc, ErasureServiceService, erasure);
+    const quotas = async (guildId: string) => [await shield.quota(guildId)];
+    service.serveInternal(
+      grpc,
+      UsageServiceService,
+      usageMethods({ database, rules: erasureRules, metrics, log, quotas }),
+    );
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
     const handlers = {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 import { UserExport } from '#kit/personal-data/user-export.ts';
 import type { Database } from '#kit/postgres/pool.ts';
+import { RETAINED_KINDS } from '#proto/rest/retained-kinds.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '../postgres/database.ts';
 import { SERVICES } from './sources.ts';
 
@@ -97,7 +98,17 @@ test('every table has an erasure rule in services/<service>/erasure.ts, and ever
   expect([...rules.keys()].filter((table) => !tables.has(table))).toEqual([]);
   const guilds = new Set((await columns()).filter(({ column }) => column === 'guild_id').map(({ table }) => table));
   const without = [...tables].filter((table) => !guilds.has(table));
-  expect(without).toEqual([...rules.values()].filter((rule) => rule.belongsToInstallation).map(({ table }) => table));
+  const shared = [...rules.values()].filter((rule) => rule.belongsToInstallation).map(({ table }) => table);
+  expect(without.toSorted()).toEqual(shared.toSorted());
+});
+
+test('the rows of every table count towards the usage of their guild, unless they are kept when it is erased', () => {
+  const uncounted = [...rules.values()].filter(
+    ({ holds, keptRows, belongsToInstallation }) => !holds && keptRows !== 'TRUE' && !belongsToInstallation,
+  );
+  expect(uncounted.map(({ table }) => table)).toEqual([]);
+  const kinds = new Set([...rules.values()].flatMap(({ holds }) => holds ?? []));
+  expect([...kinds].toSorted()).toEqual(Object.keys(RETAINED_KINDS).toSorted());
 });
 
 const NO_RULE = { users: [] } as unknown as ErasureRule;

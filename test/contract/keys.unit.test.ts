@@ -17,6 +17,12 @@ const keysOf = (name: string) => parseKeys(internalKeysOf(name, ROOTS));
 test('each process has the keys of its own calls, principals and stored data, and no others', () => {
   expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
     auth: [
+      'principal:auth',
+      'call:auth:lookup',
+      'call:auth:bindings',
+      'call:auth:members',
+      'call:auth:activity',
+      'call:auth:moderation',
       'call:auth:events',
       'call:gateway:auth',
       'audit-checkpoint',
@@ -32,6 +38,7 @@ test('each process has the keys of its own calls, principals and stored data, an
     lookup: [
       'principal:lookup',
       'call:lookup:events',
+      'call:auth:lookup',
       'call:bindings:lookup',
       'call:members:lookup',
       'call:activity:lookup',
@@ -43,6 +50,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'principal:bindings',
       'call:bindings:lookup',
       'call:bindings:events',
+      'call:auth:bindings',
       'call:members:bindings',
       'idempotency',
       'call:operators:bindings',
@@ -53,6 +61,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:members:lookup',
       'call:members:bindings',
       'call:members:events',
+      'call:auth:members',
       'call:activity:members',
       'idempotency',
       'verification-token',
@@ -64,6 +73,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:activity:lookup',
       'call:activity:members',
       'call:activity:events',
+      'call:auth:activity',
       'call:moderation:activity',
       'idempotency',
       'call:operators:activity',
@@ -74,6 +84,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:moderation:lookup',
       'call:moderation:activity',
       'call:moderation:events',
+      'call:auth:moderation',
       'idempotency',
       'call:operators:moderation',
       'ticket:moderation',
@@ -92,6 +103,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'ticket:events',
     ],
     gateway: [
+      'principal:auth',
       'principal:lookup',
       'principal:bindings',
       'principal:members',
@@ -146,7 +158,7 @@ function forgeries(holder: string): string[] {
 }
 
 test.each([
-  ['auth', ['calls events as auth']],
+  ['auth', PROCESSES.auth.calls.map((name) => `calls ${name} as auth`).toSorted()],
   ['lookup', ['calls events as lookup']],
   ['bindings', ['calls events as bindings', 'calls lookup as bindings']],
   ['members', ['calls bindings as members', 'calls events as members', 'calls lookup as members']],

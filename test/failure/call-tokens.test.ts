@@ -33,7 +33,10 @@ interface Method {
 const SHARED: Record<string, string[]> = {
   'guild.common.v1.QueueAdminService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
   'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
+  'guild.common.v1.UsageService': ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
 };
+/** The shared contracts that operators call. */
+const OF_OPERATORS = ['guild.common.v1.QueueAdminService', 'guild.common.v1.ErasureService'];
 
 /** Every method of every contract in each service that implements it. */
 async function allMethods(): Promise<Method[]> {
@@ -44,7 +47,7 @@ async function allMethods(): Promise<Method[]> {
       if (!name.endsWith('ServiceService')) continue;
       for (const { path } of Object.values(definition as DefinitionShape)) {
         const contract = path.split('/')[1] ?? '';
-        const isAdmin = contract.includes('Admin') || contract in SHARED;
+        const isAdmin = contract.includes('Admin') || OF_OPERATORS.includes(contract);
         const services = SHARED[contract] ?? [contract.split('.')[1] ?? ''];
         methods.push(...services.map((service) => ({ path, contract, service, isAdmin })));
       }

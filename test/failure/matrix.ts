@@ -35,25 +35,39 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'a heartbeat': UNAVAILABLE,
     'commands, polled': UNAVAILABLE,
     permissions: UNAVAILABLE,
+    usage: UNAVAILABLE,
   },
-  auth: { 'an unknown key': UNAVAILABLE },
+  // Auth serves the usage, for which it needs every service.
+  auth: { 'an unknown key': UNAVAILABLE, usage: UNAVAILABLE },
   lookup: {
+    usage: UNAVAILABLE,
     'a link, read': UNAVAILABLE,
     'a link, made': UNAVAILABLE,
     'a member': UNAVAILABLE,
     'roles, weighed': UNAVAILABLE,
     permissions: UNAVAILABLE,
   },
-  bindings: { 'bindings, listed': UNAVAILABLE, 'a group, checked': UNAVAILABLE, 'roles, weighed': UNAVAILABLE },
-  moderation: { 'a ban, read': UNAVAILABLE, 'a ban, made': UNAVAILABLE },
+  bindings: {
+    usage: UNAVAILABLE,
+    'bindings, listed': UNAVAILABLE,
+    'a group, checked': UNAVAILABLE,
+    'roles, weighed': UNAVAILABLE,
+  },
+  moderation: { usage: UNAVAILABLE, 'a ban, read': UNAVAILABLE, 'a ban, made': UNAVAILABLE },
   members: {
+    usage: UNAVAILABLE,
     'a link, made': UNAVAILABLE,
     'a member': UNAVAILABLE,
     'roles, weighed': UNAVAILABLE,
     permissions: UNAVAILABLE,
   },
   // Decisions wait in the outbox.
-  activity: { 'a heartbeat': UNAVAILABLE, 'commands, polled': UNAVAILABLE, permissions: UNAVAILABLE },
+  activity: {
+    usage: UNAVAILABLE,
+    'a heartbeat': UNAVAILABLE,
+    'commands, polled': UNAVAILABLE,
+    permissions: UNAVAILABLE,
+  },
   chat: { 'a member': PLATFORM, 'roles, weighed': PLATFORM, permissions: PLATFORM },
   // An unknown verdict neither assigns nor removes a role.
   game: { 'a group, checked': PLATFORM },

@@ -115,7 +115,7 @@ describe('a service rejects a principal that', () => {
       }),
     );
     expect(answers.filter(({ status }) => status === 401)).toEqual([]);
-    expect(new Set(SEALED_ROUTES.map(({ service }) => service)).size).toBe(6);
+    expect(new Set(SEALED_ROUTES.map(({ service }) => service)).size).toBe(7);
     printFigure(
       'forged principals',
       `${Object.keys(FORGERIES).length} on each of ${SEALED_ROUTES.length} routes, all refused`,

@@ -112,6 +112,7 @@ export const PROBES = {
       return cell.post('/verification/link', { chat_id: `93000000000${game_id}`, game_id, game_username: 'Player' });
     },
   },
+  usage: { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/usage`) },
   'bindings, listed': { well: 200, call: (cell) => cell.get('/bindings/list') },
   'a group, checked': {
     well: 200,

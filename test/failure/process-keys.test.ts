@@ -102,7 +102,7 @@ it("with lookup's keys an attacker cannot sign a principal for any other service
       statuses.add((await fetch(url, { headers: { [PRINCIPAL_HEADER]: seal } })).status);
     }
   }
-  expect(HTTP).toHaveLength(5);
+  expect(HTTP).toHaveLength(6);
   expect([...statuses]).toEqual([401]);
 });
 

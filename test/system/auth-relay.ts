@@ -62,6 +62,7 @@ export class AuthRelay {
         },
         watch: (_request, stream) => this.#watch(stream),
         recordUse: (request) => client.recordUse(request),
+        reportRequests: (request) => client.reportRequests(request),
       },
       allowedCallers([this.#secret], 'gateway'),
     );

@@ -44,8 +44,13 @@ export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: Te
     INTERNAL_KEYS: internalKeysOf('auth', { internal: secrets, admin: adminSecrets }),
     DATABASE_URL: databaseUrl,
     DATABASE_DIRECT_URL: directUrl,
-    // Nothing listens there: recorded events stay in the queue.
+    // Nothing listens there: recorded events stay in the queue, and no usage of other services can be read.
     EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
+    LOOKUP_GRPC_ADDRESS: '127.0.0.1:1',
+    BINDINGS_GRPC_ADDRESS: '127.0.0.1:1',
+    MEMBERS_GRPC_ADDRESS: '127.0.0.1:1',
+    ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1',
+    MODERATION_GRPC_ADDRESS: '127.0.0.1:1',
   };
   const service = await startService(authService, environment, {
     log: await createLog({ service: 'auth', level: 'info', destination }),

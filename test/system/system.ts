@@ -90,7 +90,7 @@ export class Network {
     this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
     await this.#addStorageAndPlatforms();
-    const names = ['events', 'auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
+    const names = ['events', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'auth', 'gateway'];
     for (const name of names) await this.startOne(name);
   }
 

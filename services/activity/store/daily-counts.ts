@@ -23,3 +23,13 @@ export async function addToDay(
   );
   return counted.length > 0;
 }
+
+/** Returns how many rows of a kind a guild has added on the day (UTC) of `now`. */
+export async function readDay(on: Queryable, guildId: string, kind: DailyKind, now: Date): Promise<number> {
+  const [row] = await on.query<{ added: number }>(
+    `SELECT added FROM activity.daily_counts
+     WHERE guild_id = $1 AND kind = $2 AND day = date_trunc('day', $3::timestamptz, 'UTC')`,
+    [guildId, kind, now],
+  );
+  return row?.added ?? 0;
+}

@@ -1,22 +1,47 @@
+import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { AuthServiceService, KeyHash, KeyUse, ReportRequestsRequest } from '#proto/gen/guild/auth/v1/auth.ts';
+import { guildId } from '#proto/rest/schemas.ts';
 import { parseKeyId } from '../domain/key.ts';
+import type { Requests } from '../domain/requests.ts';
 import type { Watchers } from '../domain/watchers.ts';
 import * as store from '../store/keys.ts';
+import type { RequestReport } from '../store/requests.ts';
 import type { AuthTelemetry } from '../telemetry.ts';
 import { changeView, grantView } from './views.ts';
 
 const MAX_HASHES = 64;
 const HASH_BYTES = 32;
 const MAX_USES = 10_000;
+const MAX_COUNTS = 10_000;
+
+const count = z.int().min(0);
+const report = z.object({
+  reporter: z.string().min(1).max(64),
+  sequence: z.int().min(1),
+  counts: z
+    .array(
+      z.object({
+        guildId,
+        // A gateway of a newer version may have categories that this version does not know.
+        category: z.string().regex(/^[a-z_]{1,40}$/),
+        minute: z.int().min(0).multipleOf(60),
+        allowed: count,
+        rejected: count,
+      }),
+    )
+    .max(MAX_COUNTS),
+});
 
 export interface AuthHandlersOptions {
   database: Database;
   clock: Clock;
   watchers: Watchers;
+  requests: Pick<Requests, 'add'>;
   telemetry: AuthTelemetry;
 }
 
@@ -25,6 +50,7 @@ export function authHandlers({
   database,
   clock,
   watchers,
+  requests,
   telemetry,
 }: AuthHandlersOptions): GrpcHandlers<typeof AuthServiceService> {
   const now = () => new Date(clock.now());
@@ -52,6 +78,10 @@ export function authHandlers({
       await store.recordUse(database, readUses(uses), now());
       return {};
     },
+    reportRequests: async (request) => {
+      await requests.add(readReport(request));
+      return {};
+    },
   };
 }
 
@@ -74,4 +104,9 @@ function readUses(uses: readonly KeyUse[]): store.KeyUse[] {
     if (!key) throw invalidRequest([{ path: `request.uses[${index}].key_id`, message: 'must be the ID of a key' }]);
     return { ...key, usedAt: new Date(usedAt * 1000) };
   });
+}
+
+function readReport(request: ReportRequestsRequest): RequestReport {
+  const { counts, ...others } = checked(report, request);
+  return { ...others, counts: counts.map((each) => ({ ...each, minute: new Date(each.minute * 1000) })) };
 }

@@ -5,6 +5,7 @@ import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/i
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { Principal } from '#kit/security/principal.ts';
+import type { QuotaUse } from '#kit/usage/quota-use.ts';
 import { EVENT_TYPES } from '#proto/rest/events/index.ts';
 import { MAX_WEBHOOKS } from '#proto/rest/webhooks.ts';
 import type { DeliveryResult } from '../delivery/sender.ts';
@@ -74,6 +75,12 @@ export class Webhooks {
   /** Throws NOT_FOUND if the guild has no such webhook. */
   async get(guildId: string, id: string): Promise<Endpoint> {
     return (await store.findEndpoint(this.#options.database, guildId, id)) ?? notFound();
+  }
+
+  /** Returns how many webhooks a guild has, and how many it may have. */
+  async quota(guildId: string): Promise<QuotaUse> {
+    const used = await store.countGuildEndpoints(this.#options.database, guildId);
+    return { quota: 'webhooks', limit: MAX_WEBHOOKS, used };
   }
 
   /** Returns the attempts of a webhook, the newest first. Throws NOT_FOUND if the guild has no such webhook. */

@@ -32,6 +32,15 @@ export async function insertEndpoint(
   return inserted;
 }
 
+/** Returns the number of endpoints of a guild. */
+export async function countGuildEndpoints(on: Queryable, guildId: string): Promise<number> {
+  const [row] = await on.query<{ endpoints: number }>(
+    'SELECT count(*)::int AS endpoints FROM events.endpoints WHERE guild_id = $1',
+    [guildId],
+  );
+  return row?.endpoints ?? 0;
+}
+
 /** Returns all endpoints of a guild, the oldest first. */
 export function listEndpoints(on: Queryable, guildId: string): Promise<Endpoint[]> {
   return on.query(`SELECT ${COLUMNS} FROM events.endpoints WHERE guild_id = $1 ORDER BY created_at, id LIMIT 1000`, [

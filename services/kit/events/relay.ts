@@ -120,6 +120,7 @@ const eventsTable = (schema: string): QueueTable => ({ name: `${schema}.events`,
 export const eventErasureRules = (schema: string): ErasureRule[] => [
   {
     table: `${schema}.events`,
+    holds: 'events',
     // The oldest event of the guild; those after it may be part of the same call.
     sending: 'coalesce(leased_until > clock_timestamp(), false)',
     users: (['chat', 'game'] as const).map((account) => ({

@@ -1,3 +1,5 @@
+import type { RetainedKind } from '#proto/rest/retained-kinds.ts';
+
 export type AccountKind = 'chat' | 'game';
 
 /** A table column that contains the ID of a user's account. */
@@ -22,6 +24,10 @@ export interface UserColumn {
 export interface ErasureRule {
   /** The name of the table with its schema. The table has a column `guild_id` unless `belongsToInstallation` is set. */
   table: string;
+  /** The kind of the table's rows in the usage of a guild; left out if they are kept when the guild is erased. */
+  holds?: RetainedKind;
+  /** SQL for the number of rows of the guild `$1`, if that is faster than counting them. */
+  rowCount?: string;
   /** The SQL condition for rows that are kept when their guild is erased; without it all rows are deleted. */
   keptRows?: string;
   /**

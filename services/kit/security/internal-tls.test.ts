@@ -72,7 +72,11 @@ async function serveGrpc(config: InternalTlsConfig): Promise<{ address: string; 
   const parts = { readiness: new Readiness(), clock: systemClock, metrics, log, tls: own };
   const server = new GrpcServer({ service: 'auth', host: HOST, port: 0, reflection: false, ...parts });
   const verify = async () => ({ results: [] });
-  server.add(AuthServiceService, { verify, watch: async () => undefined, recordUse: async () => ({}) }, callers);
+  server.add(
+    AuthServiceService,
+    { verify, watch: async () => undefined, recordUse: async () => ({}), reportRequests: async () => ({}) },
+    callers,
+  );
   await server.start();
   stops.push(() => server.stop());
   return { address: server.address, tls: own };

@@ -39,7 +39,10 @@ export interface ServiceOverrides {
   log?: Logger;
 }
 
-type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
+type ChannelOptions = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'> & {
+  /** The name of the channel's circuit breaker, if the process has several channels to the service. */
+  dependency?: string;
+};
 
 interface ServiceContextOptions<Config> {
   name: string;
@@ -150,8 +153,8 @@ export class ServiceContext<Config extends ProcessConfig> {
   }
 
   /** Creates a gRPC channel to another service. */
-  channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
-    const breaker = this.breakers.create(audience, isGrpcFailure);
+  channel(audience: string, address: string, { dependency = audience, ...options }: ChannelOptions = {}): GrpcChannel {
+    const breaker = this.breakers.create(dependency, isGrpcFailure);
     const { ring, processClock: clock, metrics, name: caller, tls } = this;
     const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, tls, ...options });
     this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
@@ -163,7 +166,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     definition: Definition,
     audience: string,
     address: string,
-    { repeatable, ...options }: CallLimits & { repeatable?: readonly (keyof Definition)[] } = {},
+    { repeatable, ...options }: ChannelOptions & { repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
     return this.channel(audience, address, options).methods(definition, repeatable);
   }

@@ -3,6 +3,7 @@ import { ApiError, invalidRequest, quotaExceeded } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
+import type { QuotaUse } from '#kit/usage/quota-use.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/shield.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
@@ -100,6 +101,16 @@ export class Shield {
   /** Returns a page of the flagged list, ordered by the player's game ID. Includes expired entries. */
   list(guildId: string, limit: number, afterGameId: number): Promise<ShieldEntry[]> {
     return store.listEntries(this.#options.database, guildId, limit, afterGameId);
+  }
+
+  /** Returns how many entries a guild's own list has, and how many it may have. */
+  async quota(guildId: string): Promise<QuotaUse> {
+    const { database, maxEntries } = this.#options;
+    return {
+      quota: 'shield_entries',
+      limit: maxEntries,
+      used: await store.countEntries(database, guildId, maxEntries),
+    };
   }
 
   /** Stores an entry and records its event. Throws QUOTA_EXCEEDED if the entry is new and the list is full. */

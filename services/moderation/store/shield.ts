@@ -75,3 +75,14 @@ export function listEntries(
     [guildId, afterGameId, limit],
   );
 }
+
+/** Returns the number of entries in a guild's flagged list, but not more than `max`. */
+export async function countEntries(on: Queryable, guildId: string, max: number): Promise<number> {
+  const [row] = await on.query<{ entries: number }>(
+    `SELECT count(*)::int AS entries FROM (
+       SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $2
+     ) AS counted`,
+    [guildId, max],
+  );
+  return row?.entries ?? 0;
+}

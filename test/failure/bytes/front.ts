@@ -13,7 +13,7 @@ import { AuthServiceService, type VerifyRequest, type WatchResponse } from '#pro
 import { TEST_SECRETS, testKeys } from '../../system/keys.ts';
 import { Recorder } from './recorder.ts';
 
-export const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION', 'EVENTS'];
+export const SERVICES = ['AUTH', 'LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION', 'EVENTS'];
 const BEAT_MS = 500;
 
 export interface Front {
@@ -88,6 +88,7 @@ export async function startAuth(ring: SecretRing, beforeVerify?: FrontOptions['b
       clearInterval(beat);
     },
     recordUse: async () => ({}),
+    reportRequests: async () => ({}),
   };
   server.add(AuthServiceService, handlers, { ring, names: new Set(['gateway']) });
   await server.start();

@@ -84,6 +84,32 @@ export interface KeyUse {
 export interface RecordUseResponse {
 }
 
+export interface ReportRequestsRequest {
+  /** Identifies one start of one gateway: 1 to 64 characters. */
+  reporter: string;
+  /**
+   * Starts at 1 and increases by 1 with each report of the reporter. A report that was not answered is sent again
+   * unchanged, with the same number, before the next one.
+   */
+  sequence: number;
+  /** At most 10,000. */
+  counts: RequestCount[];
+}
+
+/** The requests of a guild in one rate limit category that arrived in one minute. */
+export interface RequestCount {
+  guildId: string;
+  category: string;
+  /** The start of the minute. */
+  minute: number;
+  allowed: number;
+  /** Requests that were rejected by a rate limit (429), or because too many were in flight (503). */
+  rejected: number;
+}
+
+export interface ReportRequestsResponse {
+}
+
 function createBaseVerifyRequest(): VerifyRequest {
   return { keys: [] };
 }
@@ -803,6 +829,199 @@ export const RecordUseResponse: MessageFns<RecordUseResponse> = {
   },
 };
 
+function createBaseReportRequestsRequest(): ReportRequestsRequest {
+  return { reporter: "", sequence: 0, counts: [] };
+}
+
+export const ReportRequestsRequest: MessageFns<ReportRequestsRequest> = {
+  encode(message: ReportRequestsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reporter !== "") {
+      writer.uint32(10).string(message.reporter);
+    }
+    if (message.sequence !== 0) {
+      writer.uint32(16).int64(message.sequence);
+    }
+    for (const v of message.counts) {
+      RequestCount.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportRequestsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportRequestsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reporter = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.sequence = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.counts.push(RequestCount.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRequestCount(): RequestCount {
+  return { guildId: "", category: "", minute: 0, allowed: 0, rejected: 0 };
+}
+
+export const RequestCount: MessageFns<RequestCount> = {
+  encode(message: RequestCount, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.category !== "") {
+      writer.uint32(18).string(message.category);
+    }
+    if (message.minute !== 0) {
+      writer.uint32(24).int64(message.minute);
+    }
+    if (message.allowed !== 0) {
+      writer.uint32(32).int64(message.allowed);
+    }
+    if (message.rejected !== 0) {
+      writer.uint32(40).int64(message.rejected);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RequestCount {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRequestCount();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.category = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.minute = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.allowed = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.rejected = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReportRequestsResponse(): ReportRequestsResponse {
+  return {};
+}
+
+export const ReportRequestsResponse: MessageFns<ReportRequestsResponse> = {
+  encode(_: ReportRequestsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportRequestsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportRequestsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /**
  * Verification of API keys for the gateway, and notification of key changes.
  * Times are Unix seconds. 0 means "none" only where a field says so.
@@ -839,6 +1058,18 @@ export const AuthServiceService = {
     responseSerialize: (value: RecordUseResponse): Buffer => Buffer.from(RecordUseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordUseResponse => RecordUseResponse.decode(value),
   },
+  /** Adds to the counted requests of guilds. A report that is sent again is not counted again. */
+  reportRequests: {
+    path: "/guild.auth.v1.AuthService/ReportRequests" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReportRequestsRequest): Buffer =>
+      Buffer.from(ReportRequestsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReportRequestsRequest => ReportRequestsRequest.decode(value),
+    responseSerialize: (value: ReportRequestsResponse): Buffer =>
+      Buffer.from(ReportRequestsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReportRequestsResponse => ReportRequestsResponse.decode(value),
+  },
 } as const;
 
 export interface AuthServiceServer extends UntypedServiceImplementation {
@@ -848,6 +1079,8 @@ export interface AuthServiceServer extends UntypedServiceImplementation {
   watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
   /** Records when keys were last used. Called at most once a minute per key, and not while a request waits for it. */
   recordUse: handleUnaryCall<RecordUseRequest, RecordUseResponse>;
+  /** Adds to the counted requests of guilds. A report that is sent again is not counted again. */
+  reportRequests: handleUnaryCall<ReportRequestsRequest, ReportRequestsResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

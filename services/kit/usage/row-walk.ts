@@ -1,0 +1,69 @@
+import { longRunning, type Queryable } from '../postgres/pool.ts';
+import { inKeyOrder, type KeyColumn, primaryKeyOf } from './primary-key.ts';
+
+/** The rows that one statement counts: few enough for a fraction of a second, even if none of them is in memory. */
+export const WALK_STEP = 100_000;
+
+/** The primary key of a row without the guild, as text. */
+type Position = readonly string[];
+
+/**
+ * Counts the rows of a guild in a table with many of them, in short statements that each count WALK_STEP rows in the order of
+ * the primary key. It occupies one connection at a time and never holds a snapshot for long.
+ */
+export async function countByWalking(
+  database: Queryable,
+  table: string,
+  guildId: string,
+  step = WALK_STEP,
+): Promise<number> {
+  const key = await primaryKeyOf(database, table);
+  if (key.length === 0) return countAfter(database, table, key, guildId, [], step);
+  let rows = 0;
+  let from: Position = [];
+  for (;;) {
+    const next = await positionAfter(database, table, key, guildId, from, step);
+    if (!next) return rows + (await countAfter(database, table, key, guildId, from, step));
+    rows += step;
+    from = next;
+  }
+}
+
+/** Returns the position of the row that is `step` rows after a position; undefined if there are fewer rows. */
+async function positionAfter(
+  database: Queryable,
+  table: string,
+  key: readonly KeyColumn[],
+  guildId: string,
+  from: Position,
+  step: number,
+): Promise<Position | undefined> {
+  const names = key.map(({ name }) => name).join(', ');
+  const texts = key.map(({ name }, index) => `${name}::text AS k${index}`).join(', ');
+  const [row] = await database.query<Record<string, string>>(
+    longRunning(`SELECT ${texts} FROM ${table} WHERE ${conditionOf(key, from)}
+      ORDER BY ${names} OFFSET ${step - 1} LIMIT 1`),
+    [guildId, ...from],
+  );
+  return row && key.map((_, index) => row[`k${index}`] as string);
+}
+
+async function countAfter(
+  database: Queryable,
+  table: string,
+  key: readonly KeyColumn[],
+  guildId: string,
+  from: Position,
+  step: number,
+): Promise<number> {
+  const text = `SELECT count(*) AS rows FROM (${inKeyOrder(table, key, conditionOf(key, from), step)}) AS counted`;
+  const [row] = await database.query<{ rows: number }>(longRunning(text), [guildId, ...from]);
+  return row?.rows ?? 0;
+}
+
+function conditionOf(key: readonly KeyColumn[], from: Position): string {
+  if (from.length === 0) return 'guild_id = $1';
+  const names = key.map(({ name }) => name).join(', ');
+  const values = key.map(({ type }, index) => `$${index + 2}::${type}`).join(', ');
+  return `guild_id = $1 AND (${names}) > (${values})`;
+}
