@@ -43,15 +43,14 @@ function branchOf(alternative: Alternative, properties: Record<string, JsonSchem
     if (value !== undefined) return [name, onlyValue(property, value)];
     return [name, nullable.includes(name) ? property : withoutNull(property)];
   });
+  // The type is that of the object, which has the branches.
   return {
-    type: 'object',
     properties: Object.fromEntries(fields),
     ...(required.length > 0 && { required: [...required] }),
   };
 }
 
 const onlyValue = ({ description }: JsonSchema, value: string): JsonSchema => ({
-  type: 'string',
   const: value,
   ...(description !== undefined && { description }),
 });

@@ -115,7 +115,7 @@ const recordId = z
   .meta({ description: 'ID, unique in the guild. A newer entry has a higher ID', example: 81 });
 export const expiresAt = timestamp
   .nullable()
-  .meta({ description: 'Unix seconds; null if permanent', example: 1790604800 });
+  .meta({ id: 'DecisionEnd', description: 'Unix seconds; null if permanent', example: 1790604800 });
 export const isPermanent = z.boolean().meta({ description: 'True if it never expires', example: false });
 export const reasonOut = z.string().meta({ description: 'Reason as it was sent', example: 'Used speed hacks' });
 
