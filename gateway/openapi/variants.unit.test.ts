@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { docsPage } from '../docs/page.ts';
+import { branchesOf } from './alternatives.ts';
 import { type JsonSchema, resolveRef } from './document.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -27,8 +28,8 @@ test('a command is a union in which each type occurs once, with its payload and 
 });
 
 test('a command is for exactly one of all servers, a server and a place', () => {
-  const branches = body.oneOf?.map((branch) => resolveRef<JsonSchema>(document.components, branch));
-  expect(branches?.map(({ required }) => required)).toEqual([['all'], ['server_id'], ['place_id']]);
+  const branches = branchesOf(body).map((branch) => resolveRef<JsonSchema>(document.components, branch));
+  expect(branches.map(({ required }) => required)).toEqual([['all'], ['server_id'], ['place_id']]);
 });
 
 test('the documentation page has a table of the payload of each type', () => {

@@ -19,7 +19,9 @@ const noSuchCommand = { NOT_FOUND: 'The guild has no such command' };
 const body = z
   .object({
     type: commandType,
-    all: optional(z.literal(true, { error: 'must be true' })).meta({ description: 'For every live server' }),
+    all: optional(
+      z.literal(true, { error: 'must be true' }).meta({ id: 'AllServers', description: 'For every live server' }),
+    ),
     server_id: optional(serverId).meta({ description: 'For this server, live or not' }),
     place_id: optional(placeId).meta({ description: 'For every live server of this place' }),
     target: optional(commandTarget).meta({
