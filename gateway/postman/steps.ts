@@ -84,7 +84,7 @@ function stepOf(method: string, path: string, operation: Operation, components: 
 
 function valueOf({ name, example }: Parameter): string {
   const variable = VARIABLE_OF_PARAMETER[name] ?? name;
-  return PROVIDED.has(variable) ? `{{${variable}}}` : String(example as string | number);
+  return PROVIDED.has(variable) ? `{{${variable}}}` : String(example);
 }
 
 /** Replaces the IDs in the example of a body by variables. */

@@ -16,17 +16,39 @@ export function callFiles(document: OpenApiDocument): [file: string, text: strin
   ];
 }
 
-const openApiFetch = (steps: readonly Step[]) => `import createClient from 'openapi-fetch';
-import type { paths } from './openapi-typescript.js';
-import type { Values } from './values.js';
+const openApiFetch = (steps: readonly Step[]) =>
+  callFile(
+    [
+      ['createClient', 'openapi-fetch'],
+      ['type { paths }', './openapi-typescript.js'],
+    ],
+    'createClient<paths>',
+    steps.map((step) => [step, `client.${step.method}('${step.path}', ${fetchOptions(step)})`]),
+  );
 
-export function callsOf(baseUrl: string, key: string) {
-  const client = createClient<paths>({ baseUrl, headers: { 'X-API-Key': key } });
-  return {
-${steps.map((step) => `    ${step.operation.operationId}: (values: Values) => client.${step.method}('${step.path}', ${fetchOptions(step)}),`).join('\n')}
-  };
+const heyApi = (steps: readonly Step[]) =>
+  callFile(
+    [
+      ['{ createClient }', './hey-api/client/index.js'],
+      ['* as sdk', './hey-api/sdk.gen.js'],
+    ],
+    'createClient',
+    steps.map((step) => [step, `sdk.${step.operation.operationId}(${heyOptions(step)})`]),
+  );
+
+/** Returns a file that exports a function for each call. */
+function callFile(imports: [names: string, from: string][], create: string, calls: [Step, call: string][]): string {
+  const all = [...imports, ['type { Values }', './values.js']];
+  return [
+    ...all.map(([names, from]) => `import ${names} from '${from}';`),
+    'export function callsOf(baseUrl: string, key: string) {',
+    `  const client = ${create}({ baseUrl, headers: { 'X-API-Key': key } });`,
+    '  return {',
+    ...calls.map(([step, call]) => `    ${step.operation.operationId}: (values: Values) => ${call},`),
+    '  };',
+    '}\n',
+  ].join('\n');
 }
-`;
 
 function fetchOptions(step: Step): string {
   const { path, query, header, body } = partsOf(step);
@@ -34,18 +56,6 @@ function fetchOptions(step: Step): string {
   const parts = [...(params ? [`params: { ${params} }`] : []), ...(body ? [`body: ${body}`] : [])];
   return `{ ${[...parts, ...(isStream(step) ? ["parseAs: 'stream'"] : [])].join(', ')} }`;
 }
-
-const heyApi = (steps: readonly Step[]) => `import { createClient } from './hey-api/client/index.js';
-import * as sdk from './hey-api/sdk.gen.js';
-import type { Values } from './values.js';
-
-export function callsOf(baseUrl: string, key: string) {
-  const client = createClient({ baseUrl, headers: { 'X-API-Key': key } });
-  return {
-${steps.map((step) => `    ${step.operation.operationId}: (values: Values) => sdk.${step.operation.operationId}(${heyOptions(step)}),`).join('\n')}
-  };
-}
-`;
 
 function heyOptions(step: Step): string {
   const { path, query, header, body } = partsOf(step);
@@ -75,7 +85,9 @@ const fieldsOf = (parts: Record<string, string | undefined>): string =>
 
 /** True if the response to a request is a stream that never ends. */
 export const isStream = ({ operation }: Step): boolean =>
-  Object.values(operation.responses).some((response) => 'content' in response && 'text/event-stream' in response.content);
+  Object.values(operation.responses).some(
+    (response) => 'content' in response && 'text/event-stream' in response.content,
+  );
 
 /** Writes a value as TypeScript, with the variables as fields of `values`. */
 const literal = (value: unknown): string =>
@@ -83,5 +95,6 @@ const literal = (value: unknown): string =>
 
 /** The statuses with which an operation may succeed. */
 export const successStatuses = ({ operation }: Step): number[] =>
-  Object.keys(operation.responses).map(Number).filter((status) => status < 400);
-
+  Object.keys(operation.responses)
+    .map(Number)
+    .filter((status) => status < 400);

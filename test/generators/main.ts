@@ -21,7 +21,7 @@ async function run(name: string, program: string, ...args: string[]): Promise<vo
     await promisify(execFile)(process.execPath, [join(FOLDER, program), ...args], { cwd: FOLDER, maxBuffer: 1e8 });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${name} failed:\n${stdout}\n${stderr}`);
+    throw new Error(`${name} failed:\n${stdout}\n${stderr}`, { cause: error });
   }
   console.log(`${name}: ${((Date.now() - begun) / 1000).toFixed(1)} s`);
 }
