@@ -55,7 +55,8 @@ function only({ properties = {}, required = [] }: JsonSchema, isWanted: (field: 
   return { type: 'object', properties: Object.fromEntries(wanted), required: required.filter(isWanted) };
 }
 
-function keywordsOf({ type: _, properties: __, required: ___, ...keywords }: JsonSchema = {}): JsonSchema {
+function keywordsOf(schema: JsonSchema = {}): JsonSchema {
+  const { type: _, properties: __, required: ___, ...keywords } = schema;
   return keywords;
 }
 
