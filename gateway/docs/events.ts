@@ -1,4 +1,5 @@
-import type { OpenApiDocument } from '../openapi/document.ts';
+import { eventDescription } from '#proto/rest/events/event.ts';
+import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
 import { type Html, html } from './html.ts';
 import { inline } from './markdown.ts';
 
@@ -28,7 +29,7 @@ const CREATE = `curl -H "X-API-Key: $KEY" -H "Content-Type: application/json" \\
   -d "{\\"guild_id\\": \\"$GUILD\\", \\"url\\": \\"https://example.com/hooks\\", \\"types\\": [\\"ban.*\\", \\"link.*\\"]}" "$API/api/v1/webhooks"`;
 
 /** Renders the guide to events on the documentation page: three ways to receive them, and the table of types. */
-export function eventsGuide({ components }: OpenApiDocument): Html {
+export function eventsGuide(): Html {
   return html`<article id="receive-events">
 <h3>Receive events</h3>
 <p>Every change of your guild's data is an event with a number, <code>seq</code>, that counts from 1 without gaps. Remember the
@@ -49,7 +50,7 @@ read is left out.</p>
 <article id="event-types">
 <h3>Event types</h3>
 <div class="scroll"><table><thead><tr><th>Type</th><th>When</th></tr></thead>
-<tbody>${typeRows(components.schemas)}</tbody></table></div>
+<tbody>${typeRows()}</tbody></table></div>
 </article>
 `;
 }
@@ -59,9 +60,8 @@ const DELIVERY =
   'respond with 2xx; an event that failed is sent again later (after 5 s, 5 min, 30 min, 2 h and so on, for three days), ' +
   'while the events after it go on. 410 disables the webhook at once. A webhook that has failed for five days is disabled.';
 
-function typeRows(schemas: OpenApiDocument['components']['schemas']): Html[] {
-  return (schemas['Event']?.oneOf ?? []).map(({ $ref }) => {
-    const schema = schemas[$ref?.split('/').at(-1) ?? ''];
-    return html`<tr><td><code>${String(schema?.properties?.['type']?.const)}</code></td><td>${inline(schema?.description ?? '')}</td></tr>\n`;
-  });
+function typeRows(): Html[] {
+  return EVENT_TYPE_NAMES.map(
+    (type) => html`<tr><td><code>${type}</code></td><td>${inline(eventDescription(type))}</td></tr>\n`,
+  );
 }

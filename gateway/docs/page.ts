@@ -41,13 +41,13 @@ ${markdown(info.description)}
 ${groups.map(
   ({ name, description, endpoints }) => html`<section><h2 id="${slug(name)}">${title(name)}</h2>
 <p class="quiet">${inline(description)}</p>
-${name === 'events' ? eventsGuide(document) : undefined}
+${name === 'events' ? eventsGuide() : undefined}
 ${endpoints.map((endpoint) => operationSection(endpoint, document))}</section>
 `,
 )}
 <section><h2 id="errors">Common errors</h2>
 <p>What the errors mean in general. Each operation lists those that mean something special there.</p>
-${errorTable(errorsIn(Object.values(components.responses)))}
+${errorTable(errorsIn(Object.values(components.responses), components))}
 </section>
 </main>
 </div>

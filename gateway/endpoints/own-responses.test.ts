@@ -41,6 +41,7 @@ async function call(path: string, headers: IncomingHttpHeaders = {}, method = 'G
 describe.each([
   ['/docs', 'text/html; charset=utf-8', '<!doctype html>'],
   ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1'],
+  ['/postman.json', 'application/json; charset=utf-8', '{"info":{"name":"Guild Data"'],
 ])('%s', (path, type, beginning) => {
   test('is served uncompressed by default, and may be cached for five minutes', async () => {
     const { status, headers, body } = await call(path);

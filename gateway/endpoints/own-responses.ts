@@ -10,12 +10,13 @@ import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { DOCS_SECURITY_POLICY, docsPage } from '../docs/page.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
+import { postmanCollection } from '../postman/collection.ts';
 import { scopesOf } from '../steps/scope.ts';
 import { PublicDocument } from './public-document.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
 /** Paths that need no API key and count towards no rate limit. */
-export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
+export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/postman.json', '/docs', SECURITY_TXT_PATH];
 
 const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
 const PAGE_HEADERS: Readonly<HeaderList> = [
@@ -50,6 +51,7 @@ export function createOwnResponses({
 }: OwnResponsesOptions): Express {
   const document = openApiDocument(routes, { version, serverUrl });
   const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
+  const collection = new PublicDocument(JSON.stringify(postmanCollection(document)), JSON_HEADERS);
   const page = new PublicDocument(docsPage(document), PAGE_HEADERS);
   const app = express();
   app.disable('x-powered-by');
@@ -60,6 +62,7 @@ export function createOwnResponses({
   });
   app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
   app.get('/openapi.json', json.send);
+  app.get('/postman.json', collection.send);
   app.get('/docs', page.send);
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');

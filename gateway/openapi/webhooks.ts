@@ -1,5 +1,5 @@
-import { eventSchema, schemaNameOf } from '#proto/rest/events/event.ts';
-import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
+import { accessOf, eventDescription, eventSchema, schemaNameOf } from '#proto/rest/events/event.ts';
+import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#proto/rest/events/index.ts';
 import { type Components, componentRef, type JsonSchema, type Parameter, type Webhook } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 
@@ -47,24 +47,45 @@ with the webhook's secret (the bytes after \`whsec_\`, base64). Reject timestamp
 const ENVELOPE = 'EventEnvelope';
 
 /**
- * Completes the union of events: `type` tells generators which schema applies, and the fields that all types have in the
- * same form are in the document only once.
+ * Completes the union of events: the types whose `data` has the same schema share a schema, and the fields that all types
+ * have in the same form are in the document only once. The values of `type` tell which schema applies.
  */
 export function completeEvents(schemas: Record<string, JsonSchema>): void {
   const event = schemas['Event'];
   if (!event) return;
-  const mapping = EVENT_TYPE_NAMES.map((type) => [type, componentRef('schemas', schemaNameOf(type)).$ref]);
-  event.discriminator = { propertyName: 'type', mapping: Object.fromEntries(mapping) };
-  for (const type of EVENT_TYPE_NAMES) {
-    const { properties = {}, required = [], description } = schemas[schemaNameOf(type)] ?? {};
-    const { type: name = {}, data = {}, ...common } = properties;
-    const isCommon = (field: string) => field in common;
-    schemas[ENVELOPE] ??= { type: 'object', required: required.filter(isCommon), properties: common };
-    schemas[schemaNameOf(type)] = {
-      description,
-      allOf: [componentRef('schemas', ENVELOPE)],
-      required: required.filter((field) => !isCommon(field)),
-      properties: { type: name, data },
+  const references: JsonSchema[] = [];
+  const groups = Map.groupBy(EVENT_TYPE_NAMES, (type) => JSON.stringify(dataOf(schemas[schemaNameOf(type)])));
+  for (const types of groups.values()) {
+    const [first = {}] = types.map((type) => schemas[schemaNameOf(type)]);
+    for (const type of types) delete schemas[schemaNameOf(type)];
+    const { properties = {}, required = [] } = first;
+    const { type: _, data = {}, ...common } = properties;
+    // Every event requires what the envelope requires.
+    schemas[ENVELOPE] ??= {
+      type: 'object',
+      properties: { ...common, type: { type: 'string' }, data: {} },
+      required,
     };
+    const { $ref } = componentRef('schemas', `EventWith${data.anyOf?.[0]?.$ref?.split('/').at(-1)}`);
+    schemas[$ref.split('/').at(-1) ?? ''] = {
+      description: describe(types),
+      allOf: [componentRef('schemas', ENVELOPE)],
+      // Without it generators take the data for optional.
+      required: ['data'],
+      properties: { type: { enum: types }, data },
+    };
+    references.push({ $ref });
   }
+  event.oneOf = references;
 }
+
+/** Says when events of these types occur, and who may read them, which is the same for all if possible. */
+function describe(types: readonly EventType[]): string {
+  const lines = types.map((type) => `\`${type}\`: ${EVENT_TYPES[type].summary}.`);
+  const access = new Set(types.map((type) => accessOf(EVENT_TYPES[type].scope)));
+  const [same, ...others] = access;
+  if (others.length > 0) return types.map((type) => `\`${type}\`: ${eventDescription(type)}`).join('\n\n');
+  return [...lines, same].join('\n\n');
+}
+
+const dataOf = (event: JsonSchema | undefined): JsonSchema => event?.properties?.['data'] ?? {};
