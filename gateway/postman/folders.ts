@@ -7,7 +7,7 @@ export interface FolderPlan {
 
 /** The folders by the reader's topics. Operations that are not listed are added to the folder of their tag. */
 export const FOLDERS: readonly FolderPlan[] = [
-  { name: 'Start', description: 'Check the address and the key.', operations: ['getHealth', 'whoami'] },
+  { name: 'Start', description: 'Check the address and the key.', operations: ['getHealth', 'whoami', 'getUsage'] },
   {
     name: 'Verification',
     description: 'Link chat accounts with game accounts, and look links up.',
@@ -62,6 +62,7 @@ export const FOLDERS: readonly FolderPlan[] = [
       'checkShield',
       'checkShieldBatch',
       'unflagPlayer',
+      'getPerson',
     ],
   },
   {
@@ -91,6 +92,7 @@ export const FOLDERS: readonly FolderPlan[] = [
       'logStaffAction',
       'listSessions',
       'listActions',
+      'getStaffReport',
       'endStaffSession',
     ],
   },

@@ -158,8 +158,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     errors: {
       INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
       NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
-      PLATFORM_ERROR:
-        'The game or chat platform rejected the request or returned an invalid response; nothing was saved',
+      PLATFORM_ERROR: 'The game or chat platform failed or rejected the request; nothing was saved',
       CONFLICT: `${identical}, or the guild already has 500 bindings`,
     },
   }),
@@ -235,7 +234,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     writes: false,
     errors: {
       NOT_FOUND: 'No such binding in this guild, or the member is not verified in it',
-      PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response',
+      PLATFORM_ERROR: 'The game platform failed or rejected the request',
     },
   }),
   validateBinding: route({
@@ -266,6 +265,6 @@ export const bindingsRoutes = defineRoutes('bindings', {
     summary: 'Validate a binding configuration',
     description: 'Checks whether the group exists and whether a user can match the rank range. Nothing is saved.',
     writes: false,
-    errors: { PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response' },
+    errors: { PLATFORM_ERROR: 'The game platform failed or rejected the request' },
   }),
 });

@@ -21,7 +21,7 @@ const member = z
   })
   .meta({ id: 'Member', description: 'A member of the guild, with the linked game account' });
 
-const platformErrors = { PLATFORM_ERROR: 'The chat platform rejected the request or returned an invalid response' };
+const platformErrors = { PLATFORM_ERROR: 'The chat platform failed or rejected the request' };
 
 /** Members and roles of a guild on the chat platform. */
 export const guildsRoutes = defineRoutes('members', {

@@ -208,7 +208,7 @@ export const membersRoutes = defineRoutes('members', {
     writes: true,
     errors: {
       INVALID_TARGET: 'The game platform knows no such user',
-      PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response',
+      PLATFORM_ERROR: 'The game platform failed or rejected the request',
       ...linkTaken,
     },
   }),

@@ -24,25 +24,22 @@ const person = z
   .object({
     game_id: gameIdOut,
     ban: punishment.nullable().meta({
-      description: 'The active ban: the global one, otherwise the newest of a place; null if there is none',
+      description: 'The active ban: the global one, otherwise the newest of a place',
     }),
     mute: punishment.nullable().meta({
-      description: 'The active mute: the global one, otherwise the newest of a place; null if there is none',
+      description: 'The active mute: the global one, otherwise the newest of a place',
     }),
-    flag: shieldEntry.nullable().meta({ description: 'Entry of the flagged list; null if the player is not on it' }),
+    flag: shieldEntry.nullable().meta({ description: 'Entry of the flagged list' }),
     logs: z.array(logEntry).meta({ description: `The newest ${MAX_PERSON_LOGS} entries of the moderation log` }),
-    link: linkRecord
-      .nullable()
-      .optional()
-      .meta({ description: 'The linked chat account; null if there is none. Scope `lookup:read`' }),
+    link: linkRecord.nullable().optional().meta({ description: 'The linked chat account. Scope `lookup:read`' }),
     session: staffSession
       .nullable()
       .optional()
-      .meta({ description: 'The open staff session that started last; null if there is none. Scope `activity:read`' }),
+      .meta({ description: 'The open staff session that started last. Scope `activity:read`' }),
     server: gameServer
       .nullable()
       .optional()
-      .meta({ description: 'The live server that reports the player; null if none does. Scope `server:read`' }),
+      .meta({ description: 'The live server that reports the player. Scope `server:read`' }),
     omitted: z
       .array(z.enum(parts))
       .meta({ description: 'Parts that are left out because the key lacks their scope', example: [] }),

@@ -94,6 +94,12 @@ export const timestampQuery = z
   .pipe(z.number())
   .meta({ type: 'integer', minimum: 0, maximum: 99_999_999_999, description: 'Unix seconds', example: 1790000000 });
 
+/** The query parameters of a list that is ordered by time. Sessions count by their start. */
+export const timeRange = {
+  from: timestampQuery.optional().meta({ description: 'At or after this time, in Unix seconds' }),
+  to: timestampQuery.optional().meta({ description: 'At or before this time, in Unix seconds' }),
+};
+
 /** An optional field. null counts as omitted, because some clients cannot omit a field. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);

@@ -14,7 +14,7 @@ export const clientUuid = z
 
 /** The message of NOT_APPLICABLE for an empty server ID. */
 export const NO_SERVER_ID =
-  'server_id is empty: a game opened in the editor has no job ID. Report only from published game servers';
+  'server_id is empty: a game in the editor has no job ID. Report only from published servers';
 
 export const placeId = numberId('a place ID').meta({ description: 'Place ID of the game', example: 40001 });
 export const universeId = numberId('a universe ID').meta({

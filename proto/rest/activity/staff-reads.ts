@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, guildId, nextCursor, page, text, timestampQuery } from '../schemas.ts';
+import { gameId, guildId, nextCursor, page, text, timeRange } from '../schemas.ts';
 import { staffAction, staffSession } from './records.ts';
 
 const reads = {
@@ -11,11 +11,6 @@ const reads = {
   writes: false,
 } as const;
 
-const from = (what: string) =>
-  timestampQuery.optional().meta({ description: `Returns only ${what} at or after this time, in Unix seconds` });
-const to = (what: string) =>
-  timestampQuery.optional().meta({ description: `Returns only ${what} at or before this time, in Unix seconds` });
-
 /** Routes that read what staff members did in the game. */
 export const staffReadRows = {
   listSessions: route({
@@ -25,8 +20,7 @@ export const staffReadRows = {
     query: z.object({
       ...page,
       game_id: gameId.optional().meta({ description: 'Returns only sessions of this staff member' }),
-      from: from('sessions that started'),
-      to: to('sessions that started'),
+      ...timeRange,
       open: z
         .enum(['true', 'false'], { error: 'must be true or false' })
         .transform((value) => value === 'true')
@@ -41,7 +35,8 @@ export const staffReadRows = {
     status: 200,
     message: 'Staff sessions listed',
     summary: 'List staff sessions',
-    description: 'Staff sessions, those that started last first. They are stored for 400 days.',
+    description:
+      'Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.',
   }),
   listActions: route({
     ...reads,
@@ -54,8 +49,7 @@ export const staffReadRows = {
         .optional()
         .meta({ description: 'Returns only actions that concern this player', example: 7004 }),
       action_type: text(1, 64).optional().meta({ description: 'Returns only actions of this type', example: 'kick' }),
-      from: from('actions that occurred'),
-      to: to('actions that occurred'),
+      ...timeRange,
     }),
     data: z.object({ actions: z.array(staffAction), next_cursor: nextCursor }),
     status: 200,

@@ -67,11 +67,11 @@ export const staffReportRows = {
         ...page,
         limit: page.limit.meta({ description: 'Staff members per page; 50 if omitted' }),
         from: timestampQuery.meta({
-          description: 'Start of the report in Unix seconds, rounded down to a quarter of an hour',
+          description: 'Start in Unix seconds, rounded down to a quarter of an hour',
           example: 1763251200,
         }),
         to: timestampQuery.meta({
-          description: `End of the report in Unix seconds, exclusive, rounded up to a quarter of an hour; at most ${MAX_REPORT_DAYS} days after \`from\``,
+          description: `End in Unix seconds, exclusive, rounded up to a quarter of an hour; at most ${MAX_REPORT_DAYS} days after \`from\``,
           example: 1763856000,
         }),
         interval: interval
@@ -98,7 +98,7 @@ export const staffReportRows = {
     message: 'Staff report read',
     summary: "Get a report of staff members' activity",
     description:
-      'Sessions, seconds, idle seconds and actions of each staff member by day or week. The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.',
+      'The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.',
     writes: false,
   }),
 };

@@ -69,7 +69,7 @@ export const staffRows = {
     description:
       "Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.",
     writes: false,
-    errors: { PLATFORM_ERROR: 'The chat platform rejected the request or returned an invalid response' },
+    errors: { PLATFORM_ERROR: 'The chat platform failed or rejected the request' },
   }),
   registerGame: route({
     method: 'POST',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRoutes, route } from '../route.ts';
-import { gameId, guildId, nextCursor, page, placeId, timestamp, timestampQuery } from '../schemas.ts';
+import { gameId, guildId, nextCursor, page, placeId, timeRange, timestamp, timestampQuery } from '../schemas.ts';
 import {
   action,
   createdPunishment,
@@ -139,12 +139,7 @@ export const decisionRoutes = defineRoutes('moderation', {
         .optional()
         .meta({ description: 'Returns only entries by the moderator with this game account', example: 7002 }),
       action: action.optional().meta({ description: 'Returns only entries with this action' }),
-      from: timestampQuery
-        .optional()
-        .meta({ description: 'Returns only entries at or after this time, in Unix seconds' }),
-      to: timestampQuery
-        .optional()
-        .meta({ description: 'Returns only entries at or before this time, in Unix seconds' }),
+      ...timeRange,
     }),
     data: z.object({ logs: z.array(logEntry), next_cursor: nextCursor }),
     message: 'Moderation log listed',
