@@ -18,7 +18,7 @@ beforeAll(async () => {
     readiness,
     securityTxt: undefined,
   };
-  server = await listening(createServer(createOwnResponses(options)));
+  server = await listening(createServer(createOwnResponses(options).handle));
 });
 afterAll(() => server.close());
 
@@ -115,6 +115,32 @@ test('/ redirects to the documentation, with an envelope as body', async () => {
   expect([status, headers['location'], headers['cache-control']]).toEqual([302, '/docs', 'no-store']);
   expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 302, data: { location: '/docs' } });
   expect((await call('/', {}, 'POST')).status).toBe(405);
+});
+
+test('a slash behind the path of a document is removed by a redirect', async () => {
+  for (const path of ['/docs', '/openapi.json']) {
+    const { status, headers, body } = await call(`${path}/?a=b`);
+    expect([status, headers['location']]).toEqual([301, path]);
+    expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 301, data: { location: path } });
+  }
+});
+
+test('a page that does not exist gets 404 in the envelope, which says where the pages are', async () => {
+  for (const path of ['/docs/nothing', '/docs//', '/docs/a/b']) {
+    const { status, headers, body } = await call(path);
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+      404,
+      'application/json; charset=utf-8',
+      'no-store',
+    ]);
+    expect(JSON.parse(body.toString())).toMatchObject({
+      status: 'error',
+      message: 'There is no such page. All pages are listed at /docs',
+      details: { code: 'ROUTE_NOT_FOUND' },
+    });
+    const posted = await call(path, {}, 'POST');
+    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
+  }
 });
 
 test('/healthz must not be cached', async () => {

@@ -8,20 +8,14 @@ import type { Readiness } from '#kit/service/readiness.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { DOCS_SECURITY_POLICY, docsPage } from '../docs/page.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { scopesOf } from '../steps/scope.ts';
-import { PublicDocument } from './public-document.ts';
+import { documentsOf } from './documents.ts';
+import { PublicDocuments } from './public-documents.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
-/** Paths that need no API key and count towards no rate limit. */
-export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
-
-const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
-const PAGE_HEADERS: Readonly<HeaderList> = [
-  ['content-type', 'text/html; charset=utf-8'],
-  ['content-security-policy', DOCS_SECURITY_POLICY],
-].flat();
+/** Public paths besides those of the documents. */
+const OTHER_PATHS = ['/', '/healthz', SECURITY_TXT_PATH];
 
 const TEXT_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'text/plain; charset=utf-8'],
@@ -40,17 +34,23 @@ export interface OwnResponsesOptions {
   securityTxt: (() => string) | undefined;
 }
 
-/** The Express application for the responses of the gateway itself: whoami, health and the documentation. */
-export function createOwnResponses({
-  routes,
-  version,
-  serverUrl,
-  readiness,
-  securityTxt,
-}: OwnResponsesOptions): Express {
-  const document = openApiDocument(routes, { version, serverUrl });
-  const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
-  const page = new PublicDocument(docsPage(document), PAGE_HEADERS);
+export interface OwnResponses {
+  handle: Express;
+  /** True for a path that needs no API key and counts towards no rate limit. */
+  isPublic: (path: string) => boolean;
+}
+
+/** The Express application for the responses of the gateway itself: whoami, health and the public documents. */
+export function createOwnResponses(options: OwnResponsesOptions): OwnResponses {
+  const { routes, version, serverUrl } = options;
+  const documents = new PublicDocuments(documentsOf(openApiDocument(routes, { version, serverUrl })));
+  return {
+    handle: createApp(documents, options),
+    isPublic: (path) => OTHER_PATHS.includes(path) || documents.has(path),
+  };
+}
+
+function createApp(documents: PublicDocuments, { readiness, securityTxt }: OwnResponsesOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -59,15 +59,14 @@ export function createOwnResponses({
     sendBody(response, 200, successBody(200, 'ready', {}));
   });
   app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
-  app.get('/openapi.json', json.send);
-  app.get('/docs', page.send);
+  app.use(documents.send);
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');
     next();
   });
   app.get(SECURITY_TXT_PATH, (_request, response) => sendBody(response, 200, securityTxt?.() ?? '', TEXT_HEADERS));
   app.get(API_PREFIX + gatewayRoutes.whoami.path, whoami);
-  app.all(PUBLIC_PATHS, () => {
+  app.all(OTHER_PATHS, () => {
     throw methodNotAllowed(['GET']);
   });
   app.use((thrown: unknown, _request: Request, response: Response, _next: NextFunction) => {
