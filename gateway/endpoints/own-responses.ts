@@ -8,9 +8,11 @@ import type { Readiness } from '#kit/service/readiness.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { SEARCH_PATH, Search } from '../docs/search.ts';
+import { buildSite } from '../docs/site.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { scopesOf } from '../steps/scope.ts';
-import { documentsOf } from './documents.ts';
+import { documentsOf, HTML_TYPE, PAGE_HEADERS } from './documents.ts';
 import { PublicDocuments } from './public-documents.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
@@ -21,6 +23,9 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'text/plain; charset=utf-8'],
   ['cache-control', 'public, max-age=3600'],
 ].flat();
+
+/** Search results depend on the query, of which there are too many to cache. */
+const SEARCH_HEADERS: Readonly<HeaderList> = ['content-type', HTML_TYPE, ...PAGE_HEADERS];
 
 /** The redirect from `/` to the documentation. Its body is the API's usual response envelope. */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
@@ -43,14 +48,20 @@ export interface OwnResponses {
 /** The Express application for the responses of the gateway itself: whoami, health and the public documents. */
 export function createOwnResponses(options: OwnResponsesOptions): OwnResponses {
   const { routes, version, serverUrl } = options;
-  const documents = new PublicDocuments(documentsOf(openApiDocument(routes, { version, serverUrl })));
+  const document = openApiDocument(routes, { version, serverUrl });
+  const site = buildSite({ document, routes });
+  const documents = new PublicDocuments(documentsOf({ document, site }));
   return {
-    handle: createApp(documents, options),
+    handle: createApp(options, documents, new Search(site)),
     isPublic: (path) => OTHER_PATHS.includes(path) || documents.has(path),
   };
 }
 
-function createApp(documents: PublicDocuments, { readiness, securityTxt }: OwnResponsesOptions): Express {
+function createApp(
+  { readiness, securityTxt }: OwnResponsesOptions,
+  documents: PublicDocuments,
+  search: Search,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -59,6 +70,10 @@ function createApp(documents: PublicDocuments, { readiness, securityTxt }: OwnRe
     sendBody(response, 200, successBody(200, 'ready', {}));
   });
   app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
+  app.get(SEARCH_PATH, (request, response) => {
+    const query = new URLSearchParams(splitTarget(request.originalUrl).query).get('q') ?? '';
+    sendBody(response, 200, search.page(query), SEARCH_HEADERS);
+  });
   app.use(documents.send);
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');

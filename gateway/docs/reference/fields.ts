@@ -1,7 +1,7 @@
-import { branchesOf } from '../openapi/alternatives.ts';
-import { type Components, type JsonSchema, resolveRef } from '../openapi/document.ts';
-import { type Html, html } from './html.ts';
-import { inline } from './markdown.ts';
+import { branchesOf } from '../../openapi/alternatives.ts';
+import { type Components, type JsonSchema, resolveRef } from '../../openapi/document.ts';
+import { type Html, html } from '../html.ts';
+import { inline, table } from '../markdown.ts';
 
 /** One row of the table of fields on the documentation page. */
 export interface Field {
@@ -76,25 +76,24 @@ function withReference(schema: JsonSchema, components: Components): JsonSchema {
 /** Renders the table of the fields or parameters of a request as HTML. */
 export function fieldTable(title: string, fields: Field[], components: Components): Html | undefined {
   if (fields.length === 0) return undefined;
-  const rows = fields.map(
-    ({ name, schema, need, place }) => html`<tr><td><code>${name}</code></td>
-<td>${typeOf(schema, components)}${place && html` <span class="quiet">in ${place}</span>`}</td>
-<td class="${need === 'required' ? 'required' : 'quiet'}">${need}</td>
-<td>${inline(schema.description ?? '')} ${constraintsOf(schema)}</td></tr>\n`,
-  );
-  return html`<h4>${title}</h4>
-<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Required</th><th>Description</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`;
+  const rows = fields.map(({ name, schema, need, place }) => [
+    html`<code>${name}</code>`,
+    html`${typeOf(schema, components)}${place && html` <span class="quiet">in ${place}</span>`}`,
+    html`<span class="${need === 'required' ? 'required' : 'quiet'}">${need}</span>`,
+    html`${inline(schema.description ?? '')} ${note(constraintsOf(schema, components))}`,
+  ]);
+  return html`<h3>${title}</h3>
+${table(['Name', 'Type', 'Required', 'Description'], rows)}`;
 }
 
 /** Renders the table of the fields of a response as HTML. The table has no column for required fields. */
 export function responseTable(fields: Field[], components: Components): Html {
-  const rows = fields.map(
-    ({ name, schema }) => html`<tr><td><code>${name}</code></td><td>${typeOf(schema, components)}</td>
-<td>${inline(schema.description ?? '')} ${constraintsOf({ enum: schema.enum })}</td></tr>\n`,
-  );
-  return html`<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Description</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`;
+  const rows = fields.map(({ name, schema }) => [
+    html`<code>${name}</code>`,
+    typeOf(schema, components),
+    html`${inline(schema.description ?? '')} ${note(choicesOf(schema, components))}`,
+  ]);
+  return table(['Name', 'Type', 'Description'], rows);
 }
 
 function typeOf(schema: JsonSchema, components: Components): string {
@@ -104,21 +103,29 @@ function typeOf(schema: JsonSchema, components: Components): string {
   return names.map((name) => (name === 'array' && items ? `list of ${typeOf(items, components)}` : name)).join(' or ');
 }
 
-function constraintsOf({
-  enum: choices,
-  minimum,
-  maximum,
-  minLength,
-  maxLength,
-  maxItems,
-}: JsonSchema): Html | undefined {
-  const parts = [
-    choices && `one of ${choices.map(String).join(', ')}`,
-    range(minimum, maximum),
+const note = (parts: (string | undefined)[]): Html | undefined => {
+  const given = parts.filter((part) => part !== undefined);
+  return given.length > 0 ? html`<span class="quiet">${given.join('; ')}</span>` : undefined;
+};
+
+function constraintsOf(schema: JsonSchema, components: Components): (string | undefined)[] {
+  const { minimum, maximum, minLength, maxLength, maxItems } = schema;
+  return [
+    ...choicesOf(schema, components),
+    range(minimum, maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum),
     range(minLength, maxLength, ' characters'),
     range(undefined, maxItems, ' items'),
-  ].filter(Boolean);
-  return parts.length > 0 ? html`<span class="quiet">${parts.join('; ')}</span>` : undefined;
+  ];
+}
+
+/** Returns the values of an enum: of the field itself, of the items of a list, or of a field that may be null. */
+function choicesOf(schema: JsonSchema, components: Components): string[] {
+  const { enum: choices, items, anyOf = [] } = withReference(schema, components);
+  if (choices) {
+    const values = choices.filter((choice) => choice !== null);
+    return [`one of ${values.map(String).join(', ')}`];
+  }
+  return [...anyOf, ...(items ? [items] : [])].flatMap((part) => choicesOf(part, components));
 }
 
 function range(from: number | undefined, to: number | undefined, unit = ''): string | undefined {

@@ -8,35 +8,36 @@ import {
   type Parameter,
   type Ref,
   resolveRef,
-} from '../openapi/document.ts';
-import { meaningsIn } from '../openapi/error-responses.ts';
-import { exampleOf } from '../openapi/examples.ts';
+} from '../../openapi/document.ts';
+import { meaningsIn } from '../../openapi/error-responses.ts';
+import { exampleOf } from '../../openapi/examples.ts';
+import type { Tabs } from '../examples.ts';
+import { type Html, html } from '../html.ts';
+import { inline, markdown, table } from '../markdown.ts';
 import { curlOf } from './curl.ts';
 import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
-import { type Html, html } from './html.ts';
-import { inline, markdown } from './markdown.ts';
+import { luauOf } from './luau.ts';
+import { exampleRequest } from './request.ts';
+import type { Endpoint } from './topics.ts';
+import { typescriptOf } from './typescript.ts';
 
-/** An operation of the API with its HTTP method and path. */
-export interface Endpoint {
-  method: string;
-  path: string;
-  operation: Operation;
-}
-
-/** Renders the section of one operation on the documentation page. */
-export function operationSection({ method, path, operation }: Endpoint, document: OpenApiDocument): Html {
+/** Renders the section of one operation on a page of the reference. */
+export function operationSection(endpoint: Endpoint, document: OpenApiDocument, tabs: Tabs): Html {
   const { components } = document;
+  const { method, path, operation } = endpoint;
   const { operationId, summary, description, deprecated } = operation;
   const body = operation.requestBody?.content['application/json'].schema;
+  const request = exampleRequest(endpoint, components);
+  const example = { sh: curlOf(request), luau: luauOf(request), ts: typescriptOf(request) };
   return html`<article id="${operationId}">
-<h3><span class="method ${method}">${method.toUpperCase()}</span> <code class="path">${path}</code></h3>
+<h2><span class="method ${method}">${method.toUpperCase()}</span> <code class="path">${path}</code></h2>
 <p class="summary">${inline(summary)}${deprecated ? html` <strong class="warning">deprecated</strong>` : undefined}</p>
 ${markdown([description === `${summary}.` ? '' : description, accessOf(operation, document)].filter(Boolean).join('\n\n'))}
 ${fieldTable('Parameters', parameterFields(operation, components), components)}
 ${body && fieldTable('Body', fieldsOf(body, components), components)}
 ${body && variantTables(resolveRef<JsonSchema>(components, body), components)}
-<h4>Example</h4>
-<pre class="call"><code>${curlOf(method, path, operation, components)}</code></pre>
+<h3>Example</h3>
+${tabs.render(`${summary}: example`, example)}
 ${successOf(operation, components)}
 ${errorsOf(operation, components)}
 </article>
@@ -78,7 +79,7 @@ function successOf({ responses }: Operation, components: Components): Html[] {
     };
     return [
       html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>
-<pre><code>${typeof example === 'string' ? example : JSON.stringify(body, null, 2)}</code></pre>
+<pre tabindex="0"><code>${typeof example === 'string' ? example : JSON.stringify(body, null, 2)}</code></pre>
 ${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${responseTable(fields, components)}</details>` : undefined}`,
     ];
   });
@@ -92,7 +93,7 @@ function errorsOf({ responses }: Operation, components: Components): Html {
   const all = [...new Set(shared.map(({ status }) => status))].sort((a, b) => a - b);
   return html`<details><summary>Errors <span class="quiet">${all.join(' ')}</span></summary>
 ${own.length > 0 ? errorTable(own) : undefined}
-<p class="quiet">${own.length > 0 ? 'Also' : 'See'} the <a href="#errors">common errors</a>.</p>
+<p class="quiet">${own.length > 0 ? 'Also' : 'See'} the <a href="/docs/errors">common errors</a>.</p>
 </details>`;
 }
 
@@ -137,15 +138,10 @@ export function errorsIn(responses: readonly OpenApiResponse[]): ErrorRow[] {
 
 /** Renders a table of errors. */
 export function errorTable(errors: readonly ErrorRow[]): Html {
-  const rows = errors.map(
-    ({
-      status,
-      code,
-      meaning,
-      advice,
-    }) => html`<tr><td><span class="status bad">${status}</span> <code>${code}</code></td>
-<td>${inline(meaning)}</td><td>${inline(advice)}</td></tr>\n`,
-  );
-  return html`<div class="scroll"><table class="errors"><thead><tr><th>Error</th><th>When</th><th>What to do</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`;
+  const rows = errors.map(({ status, code, meaning, advice }) => [
+    html`<span class="status bad">${status}</span> <code>${code}</code>`,
+    inline(meaning),
+    inline(advice),
+  ]);
+  return table(['Error', 'When', 'What to do'], rows);
 }

@@ -1,0 +1,125 @@
+import { ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { EVENT_TYPES } from '#proto/rest/events/index.ts';
+import { ADVICE } from '../openapi/errors.ts';
+import { type Html, html } from './html.ts';
+import { MAX_SEARCH_LENGTH, type Page, renderPage } from './layout.ts';
+import { inline } from './markdown.ts';
+import { linkTo } from './reference/topics.ts';
+import type { Site } from './site.ts';
+
+export const SEARCH_PATH = '/docs/search';
+
+/** A search has at most this many words; further ones are ignored. */
+const MAX_WORDS = 8;
+const MAX_RESULTS = 20;
+
+/** One thing that a search can find. */
+interface Entry {
+  href: string;
+  title: string;
+  /** One line about it. */
+  description: string;
+  /** What the words of a search are compared with, in lower case. */
+  name: string;
+  text: string;
+}
+
+/**
+ * The search of the documentation. It compares the words of a search with the texts of all entries; the length of a
+ * search and the number of its words are limited, and so is the time that one takes.
+ */
+export class Search {
+  readonly #site: Site;
+  readonly #entries: Entry[];
+
+  constructor(site: Site) {
+    this.#site = site;
+    this.#entries = [
+      ...operationEntries(site),
+      ...site.pages.flatMap(pageEntries),
+      ...errorEntries(),
+      ...eventEntries(),
+    ];
+  }
+
+  /** Returns the page with the results of a search. */
+  page(given: string): string {
+    const query = given.slice(0, MAX_SEARCH_LENGTH).trim();
+    const found = this.find(query);
+    const page: Page = {
+      path: SEARCH_PATH,
+      title: 'Search',
+      description: 'Search operations, guides, errors and event types.',
+      content: html`<h1>Search</h1>
+<p class="lead">${summaryOf(query, found.length)}</p>
+<ul class="pages">
+${found.map(resultOf)}</ul>`,
+      entries: [],
+    };
+    return renderPage(page, this.#site.frame, query);
+  }
+
+  /** Returns the entries that have all words of a search, those with words in their name first. */
+  find(query: string): Entry[] {
+    const words =
+      query
+        .toLowerCase()
+        .match(/[\p{L}\p{N}_]+/gu)
+        ?.slice(0, MAX_WORDS) ?? [];
+    if (words.length === 0) return [];
+    const scored = this.#entries
+      .filter(({ text }) => words.every((word) => text.includes(word)))
+      .map((entry) => ({ entry, score: words.filter((word) => entry.name.includes(word)).length }));
+    return scored
+      .sort((a, b) => b.score - a.score)
+      .slice(0, MAX_RESULTS)
+      .map(({ entry }) => entry);
+  }
+}
+
+function summaryOf(query: string, count: number): string {
+  if (query === '') return 'Type what you look for: a path, a field, an error code, or what you want to do.';
+  if (count === 0) return `Nothing has all words of "${query}". Try fewer or other words.`;
+  return count === MAX_RESULTS ? `The first ${count} results for "${query}".` : `${count} found for "${query}".`;
+}
+
+const resultOf = ({ href, title, description }: Entry): Html =>
+  html`<li><a href="${href}">${title}</a><p>${inline(description)}</p></li>\n`;
+
+function entry(href: string, title: string, description: string, text = ''): Entry {
+  const name = title.toLowerCase();
+  return { href, title, description, name, text: `${name} ${description} ${text}`.toLowerCase() };
+}
+
+function operationEntries({ topics }: Site): Entry[] {
+  return topics.flatMap((topic) =>
+    topic.endpoints.map(({ method, path, operation }) => {
+      const { operationId, summary, description } = operation;
+      const fields = JSON.stringify(operation.requestBody?.content['application/json'].example ?? '');
+      const text = `${operationId} ${description} ${operation['x-required-scope'] ?? ''} ${fields}`;
+      return entry(linkTo(topic, operationId), summary, `\`${method.toUpperCase()} ${path}\``, text);
+    }),
+  );
+}
+
+/** A page, and each section of it that has a heading. */
+function pageEntries(page: Page): Entry[] {
+  const content = [page.content].flat();
+  const text = content.map((part) => part.text.replaceAll(/<[^>]*>/g, ' ')).join(' ');
+  const isReference = page.path.startsWith('/docs/reference/');
+  const sections = page.entries.filter(({ label }) => typeof label === 'string');
+  return [
+    entry(page.path, page.title, page.description, isReference ? '' : text),
+    ...sections.map(({ id, label }) => entry(`${page.path}#${id}`, String(label), page.title)),
+  ];
+}
+
+function errorEntries(): Entry[] {
+  return (Object.keys(ERRORS) as ErrorCode[]).map((code) =>
+    entry('/docs/errors', `${ERRORS[code].http} ${code}`, `${ERRORS[code].text}. ${ADVICE[code]}`),
+  );
+}
+
+function eventEntries(): Entry[] {
+  return Object.entries(EVENT_TYPES).map(([type, { summary }]) => entry('/docs/event-types', type, summary));
+}
