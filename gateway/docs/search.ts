@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from '#kit/errors.ts';
 import { EVENT_TYPES } from '#proto/rest/events/index.ts';
 import { ADVICE } from '../openapi/errors.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, unescapeHtml } from './html.ts';
 import { MAX_SEARCH_LENGTH, type Page, renderPage } from './layout.ts';
 import { inline } from './markdown.ts';
 import { linkTo } from './reference/topics.ts';
@@ -102,17 +102,22 @@ function operationEntries({ topics }: Site): Entry[] {
   );
 }
 
-/** A page, and each section of it that has a heading. */
+/** A page, and each section of it that has a heading. The operations of the reference are entries of their own. */
 function pageEntries(page: Page): Entry[] {
-  const content = [page.content].flat();
-  const text = content.map((part) => part.text.replaceAll(/<[^>]*>/g, ' ')).join(' ');
-  const isReference = page.path.startsWith('/docs/reference/');
-  const sections = page.entries.filter(({ label }) => typeof label === 'string');
+  if (page.path.startsWith('/docs/reference/')) return [entry(page.path, page.title, page.description)];
+  const content = [page.content].flat().map(({ text }) => text);
+  const [, ...sections] = content.join('').split(/<h2 id="/);
   return [
-    entry(page.path, page.title, page.description, isReference ? '' : text),
-    ...sections.map(({ id, label }) => entry(`${page.path}#${id}`, String(label), page.title)),
+    entry(page.path, page.title, page.description, textOf(content.join(''))),
+    ...sections.flatMap((section) => {
+      const [, id = '', title = '', text = ''] = /^([^"]*)">(.*?)<\/h2>(.*)$/s.exec(section) ?? [];
+      return entry(`${page.path}#${id}`, unescapeHtml(textOf(title)), page.title, textOf(text));
+    }),
   ];
 }
+
+/** The text of HTML that our own templates have written. */
+const textOf = (content: string): string => unescapeHtml(content.replaceAll(/<[^>]*>/g, ''));
 
 function errorEntries(): Entry[] {
   return (Object.keys(ERRORS) as ErrorCode[]).map((code) =>

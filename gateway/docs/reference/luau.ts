@@ -33,7 +33,7 @@ function valueOf(value: unknown, indent: string): string {
   if (value === GUILD) return 'GUILD';
   if (typeof value === 'string') return stringOf(value);
   if (value === null) return 'nil';
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `{ ${value.map((item) => valueOf(item, indent)).join(', ')} }`;
   const entries = Object.entries(value);
   if (entries.length === 0) return '{}';

@@ -23,7 +23,7 @@ export async function readBans(since?: number): Promise<number | undefined> {
     const query = new URLSearchParams({ limit: '100' });
     if (since !== undefined) query.set('updated_since', String(since));
     if (cursor !== null) query.set('cursor', cursor);
-    const page: BanPage = await call('GET', `/api/v1/moderation/${GUILD}/game/bans/active?${query}`);
+    const page: BanPage = await call('GET', `/api/v1/moderation/${GUILD}/game/bans/active?${query.toString()}`);
     for (const ban of page.bans) bans.set(ban.id, ban);
     for (const ban of page.lifted ?? []) bans.delete(ban.id);
     time ??= page.server_time;

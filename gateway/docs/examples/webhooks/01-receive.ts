@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 
 let webhook: Webhook | undefined;
@@ -8,13 +8,18 @@ export function useSecret(secret: string): void {
   webhook = new Webhook(secret);
 }
 
-createServer(async (request, response) => {
+/** Verifies an event, handles it, and returns the status of the response. */
+async function receive(request: IncomingMessage): Promise<number> {
   const body = Buffer.concat(await request.toArray()).toString();
   try {
     const event = webhook?.verify(body, request.headers as Record<string, string>);
     console.log(event);
-    response.writeHead(204).end();
+    return 204;
   } catch {
-    response.writeHead(401).end();
+    return 401;
   }
+}
+
+createServer((request, response) => {
+  void receive(request).then((status) => response.writeHead(status).end());
 }).listen(Number(process.env['PORT'] ?? 3000));
