@@ -138,7 +138,7 @@ function errorsPage({ components }: OpenApiDocument): Page {
 <p class="lead">${description}</p>
 <p>Programs should use <code>details.code</code> of the response. Where a code means something special on an operation, the
 operation's own list says so. See also <a href="${guidePath('errors-and-retries')}">how to handle errors</a>.</p>
-${errorTable(errorsIn(Object.values(components.responses)))}`,
+${errorTable(errorsIn(Object.values(components.responses), components))}`,
     entries: [],
   };
 }

@@ -11,19 +11,27 @@ export function toBranches({ alternatives, ...schema }: WithAlternatives): JsonS
   const { properties = {}, required = [] } = schema;
   const inBranches = new Set(alternatives.flatMap(namesIn));
   const isCommon = (name: string) => !inBranches.has(name);
+  const { oneOf, allOf } = asKeyword(alternatives.map((alternative) => branchOf(alternative, properties)));
   return {
     ...schema,
     properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isCommon(name))),
     required: required.filter(isCommon),
-    ...asKeyword(alternatives.map((alternative) => branchOf(alternative, properties))),
+    ...(oneOf && { oneOf }),
+    ...(allOf && { allOf: [...allOf, ...(schema.allOf ?? [])] }),
   };
 }
 
 /**
- * Linters read `oneOf` as overlapping if a branch requires no field, and generators combine fields with `allOf` only.
+ * Linters read `oneOf` as overlapping if a branch requires no field, or if two branches exclude the same field, and
+ * generators combine fields with `allOf` only.
  */
-const asKeyword = (branches: JsonSchema[]): JsonSchema =>
-  branches.every(({ required }) => required) ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
+function asKeyword(branches: JsonSchema[]): JsonSchema {
+  const excluded = branches.flatMap(({ properties = {} }) =>
+    Object.keys(properties).filter((name) => properties[name]?.type === 'null'),
+  );
+  const isClear = branches.every(({ required }) => required) && new Set(excluded).size === excluded.length;
+  return isClear ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
+}
 
 /** Returns the branches of an object schema; none if it has no alternatives. */
 export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
@@ -43,15 +51,14 @@ function branchOf(alternative: Alternative, properties: Record<string, JsonSchem
     if (value !== undefined) return [name, onlyValue(property, value)];
     return [name, nullable.includes(name) ? property : withoutNull(property)];
   });
+  // The type is that of the object, which has the branches.
   return {
-    type: 'object',
     properties: Object.fromEntries(fields),
     ...(required.length > 0 && { required: [...required] }),
   };
 }
 
 const onlyValue = ({ description }: JsonSchema, value: string): JsonSchema => ({
-  type: 'string',
   const: value,
   ...(description !== undefined && { description }),
 });

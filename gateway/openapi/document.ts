@@ -26,6 +26,7 @@ export interface Components {
   responses: Record<string, OpenApiResponse>;
   parameters: Record<string, Parameter>;
   headers: Record<string, Header>;
+  examples: Record<string, Example>;
   securitySchemes: Record<string, Record<string, string>>;
 }
 
@@ -67,7 +68,8 @@ export interface RateLimit {
 export interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
-  required: boolean;
+  /** Left out if it is optional. */
+  required?: true;
   description: string;
   schema: JsonSchema;
   example?: unknown;
@@ -101,11 +103,12 @@ export const mediaTypeOf = (content: Content | StreamContent): MediaType =>
 export interface MediaType {
   schema: JsonSchema;
   example?: unknown;
-  examples?: Record<string, Example>;
+  examples?: Record<string, Example | Ref>;
 }
 
 export interface Example {
-  summary: string;
+  /** Left out if the message of the error says the same. */
+  summary?: string;
   description?: string;
   value: unknown;
 }

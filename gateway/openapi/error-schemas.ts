@@ -66,17 +66,27 @@ export function detailsOf(code: ErrorCode): z.ZodObject {
   return z.object({ code: z.literal(code), ...FIELDS[code] });
 }
 
+/** The schema of `details` of errors that have no further fields. */
+function plainDetails(codes: readonly ErrorCode[]): JsonSchema {
+  const [only, ...others] = codes;
+  const code: JsonSchema = others.length === 0 ? { const: only } : { enum: [...codes] };
+  return { type: 'object', properties: { code }, required: ['code'] };
+}
+
 /** Returns the schema of the body of an error response with one of these codes. Adds shared parts to `components`. */
 export function errorBodySchema(codes: readonly ErrorCode[], { schemas }: Components): JsonSchema {
-  const alternatives = codes.map((code) => {
+  const withFields = codes.filter((code) => FIELDS[code]);
+  const alternatives: JsonSchema[] = withFields.map((code) => {
     const name = `${nameOf(code)}Details`;
     schemas[name] ??= toJsonSchema(detailsOf(code), 'output', schemas);
     return componentRef('schemas', name);
   });
+  const plain = codes.filter((code) => !FIELDS[code]);
+  if (plain.length > 0) alternatives.push(plainDetails(plain));
   const [only, ...others] = alternatives;
   const details: JsonSchema = only && others.length === 0 ? only : { oneOf: alternatives };
   const [status, ...otherStatuses] = new Set(codes.map((code) => ERRORS[code].http));
   const code: JsonSchema | undefined = otherStatuses.length === 0 ? { type: 'integer', const: status } : undefined;
   const properties = { ...(code && { code }), details };
-  return { allOf: [toJsonSchema(apiError, 'output', schemas)], required: Object.keys(properties), properties };
+  return { allOf: [toJsonSchema(apiError, 'output', schemas)], properties };
 }

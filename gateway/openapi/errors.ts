@@ -65,9 +65,13 @@ export const ERRORS_WITHOUT_ROUTE = [
  * of each operation.
  */
 export const DEFAULT_ERRORS = [
+  'INVALID_REQUEST',
   'MISSING_API_KEY',
   'INVALID_API_KEY',
   'API_KEY_EXPIRED',
+  'GUILD_MISMATCH',
+  'MISSING_SCOPE',
+  'IP_NOT_ALLOWED',
   'PAYLOAD_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
   'INTERNAL',
@@ -79,6 +83,9 @@ export const DEFAULT_ERRORS = [
 export function errorsOf(route: Route): Map<number, RouteError[]> {
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => canReturn(route, code));
   const errors = codes.map((code) => routeError(code, route.errors?.[code as keyof NonNullable<Route['errors']>]));
+  // A status of its own replaces the default response, so it lists all errors with this status.
+  const hasOwn400 = errors.some(({ code }) => code === 'INVALID_TARGET');
+  if (hasOwn400) errors.unshift(routeError('INVALID_REQUEST'));
   if (route.writes) errors.push(idempotencyConflict());
   errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus);
   return Map.groupBy(errors, ({ error }) => error.httpStatus);
@@ -91,8 +98,6 @@ export function sharedErrors(code: ErrorCode): RouteError[] {
 
 function canReturn(route: Route, code: ErrorCode): boolean {
   switch (code) {
-    case 'MISSING_SCOPE':
-      return route.scope !== null;
     case 'INVALID_TARGET':
     case 'NOT_FOUND':
     case 'CONFLICT':

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { branchesOf } from './alternatives.ts';
 import {
   type Components,
@@ -7,6 +8,7 @@ import {
   type Operation,
   resolveRef,
 } from './document.ts';
+import { partsOf } from './schema-parts.ts';
 
 /**
  * Builds an example value for a JSON schema from the examples of its parts. Returns undefined if they have no examples.
@@ -22,7 +24,8 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
   if (properties) return exampleObject(schema, components);
   const [alternative] = anyOf ?? oneOf ?? [];
   if (alternative) return exampleOf(alternative, components);
-  switch ([type].flat()[0]) {
+  if (Array.isArray(type) && type.includes('null')) return null;
+  switch (type) {
     case 'array':
       return items ? [exampleOf(items, components)].filter((item) => item !== undefined) : [];
     case 'object':
@@ -41,35 +44,65 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
  * fields whose schema has an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
-  const { properties = {}, required = [] } = schema;
+  const { properties = {}, required = [], allOf = [] } = schema;
   const [chosen] = branchesOf(schema);
-  const wanted = new Set([...required, ...(chosen?.required ?? [])]);
+  const bases = allOf.filter(({ $ref }) => $ref !== undefined);
+  const inherited = bases.map((base) => exampleOf(base, components));
+  const inheritedNames = bases.flatMap((base) => resolveRef<JsonSchema>(components, base).required ?? []);
+  const wanted = new Set([...required, ...(chosen?.required ?? []), ...inheritedNames]);
   const filled = Object.entries({ ...properties, ...chosen?.properties })
     .filter(([name, property]) => wanted.has(name) || property.examples !== undefined)
     .map(([name, property]) => [name, exampleOf(property, components)])
     .filter(([, value]) => value !== undefined);
-  return Object.fromEntries(filled);
+  return Object.assign({}, ...inherited, Object.fromEntries(filled));
 }
 
 /**
- * Gives each named schema of response data an example, built from the examples of its fields, and removes those of the
- * fields: each example is in the document only once.
+ * Reduces the examples of response data to what cannot be built from other examples: each named schema of an object has
+ * either one example or examples of some fields, whichever is shorter.
  */
 export function shareExamples({ paths, components }: OpenApiDocument): void {
   const operations = Object.values(paths).flatMap((item) => Object.values<Operation>(item));
-  const examples = new Map<string, unknown>(
-    operations
-      .flatMap(dataSchemas)
-      .flatMap(({ $ref }) => ($ref ? [[$ref, exampleOf({ $ref }, components)] as const] : [])),
-  );
+  const names = new Set(operations.flatMap(dataSchemas).flatMap((data) => objectNames(data, components)));
+  const examples = new Map([...names].map(($ref) => [$ref, exampleOf({ $ref }, components)]));
   removeExamples(Object.values(components.schemas).filter(({ properties }) => properties !== undefined));
+  // While one object is changed, the examples of all others must be complete.
   for (const [$ref, example] of examples) resolveRef<JsonSchema>(components, { $ref }).examples = [example];
-  // The example of a list, for instance, can be built from that of its items.
   for (const [$ref, example] of examples) {
     const schema = resolveRef<JsonSchema>(components, { $ref });
+    const given = fieldExamples(schema, example as Record<string, unknown>, components);
+    if (lengthOf(given.map(([, value]) => ({ examples: [value] }))) > lengthOf({ examples: [example] })) continue;
     delete schema.examples;
-    if (JSON.stringify(exampleOf(schema, components)) !== JSON.stringify(example)) schema.examples = [example];
+    for (const [property, value] of given) property.examples = [value];
+    if (!isDeepStrictEqual(exampleOf(schema, components), example)) {
+      for (const [property] of given) delete property.examples;
+      schema.examples = [example];
+    }
   }
+}
+
+const lengthOf = (value: unknown): number => JSON.stringify(value).length;
+
+/** Returns the fields of an object that need an example of their own, each with its example. */
+function fieldExamples(schema: JsonSchema, example: Record<string, unknown>, components: Components) {
+  const { properties = {}, required = [] } = schema;
+  return Object.entries(properties)
+    .filter(([name]) => name in example)
+    .filter(
+      ([name, property]) =>
+        !required.includes(name) || !isDeepStrictEqual(exampleOf(property, components), example[name]),
+    )
+    .map(([name, property]): [JsonSchema, unknown] => [property, example[name]]);
+}
+
+/** Returns the references to all named objects that the example of a schema contains. */
+function objectNames(schema: JsonSchema, components: Components): string[] {
+  const named = resolveRef<JsonSchema>(components, schema);
+  const { oneOf: [chosen] = [] } = named;
+  const parts = chosen ? [chosen] : partsOf(named);
+  const inside = parts.flatMap((part) => objectNames(part, components));
+  if (schema.$ref === undefined) return inside;
+  return named.properties ? [schema.$ref, ...inside] : inside;
 }
 
 /** Returns the schemas of `data` in the success responses of an operation. */
@@ -85,17 +118,4 @@ function removeExamples(schemas: readonly JsonSchema[]): void {
     delete schema.examples;
     removeExamples(partsOf(schema));
   }
-}
-
-/** Returns the schemas that are directly within a schema. */
-function partsOf({
-  properties = {},
-  items,
-  additionalProperties: values,
-  anyOf,
-  oneOf,
-  allOf,
-}: JsonSchema): JsonSchema[] {
-  const single = [items, typeof values === 'object' ? values : undefined].filter((part) => part !== undefined);
-  return [Object.values(properties), single, anyOf ?? [], oneOf ?? [], allOf ?? []].flat();
 }

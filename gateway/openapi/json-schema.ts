@@ -100,6 +100,8 @@ function withoutRedundancy(schema: JsonSchema): JsonSchema {
   // Later versions of the API may add fields to responses, so the schema must not exclude further fields.
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames;
+  // The values say it already. Null among the types of an enum is no redundancy, so only a single type is left out.
+  if (schema.type === 'string' && (schema.enum || typeof schema.const === 'string')) delete schema.type;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER && schema.type === 'integer') delete schema.maximum;
   return schema;

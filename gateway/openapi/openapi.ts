@@ -1,8 +1,17 @@
 import { z } from 'zod';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import type { Components, OpenApiDocument, Operation, OperationMethod, RateLimit } from './document.ts';
-import { headersTooLargeResponse, unavailableResponse } from './error-responses.ts';
+import {
+  type Components,
+  type JsonSchema,
+  type OpenApiDocument,
+  type Operation,
+  type OperationMethod,
+  type Parameter,
+  type RateLimit,
+  resolveRef,
+} from './document.ts';
+import { headersTooLargeResponse, shareErrorExamples, unavailableResponse } from './error-responses.ts';
 import { shareExamples } from './examples.ts';
 import { HEADERS, usedHeaders } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
@@ -11,7 +20,8 @@ import { SHARED_PARAMETERS } from './parameters.ts';
 import { successContent } from './responses.ts';
 import { RULES } from './rules.ts';
 import { shareParameters } from './shared-parameters.ts';
-import { shareProperties } from './shared-properties.ts';
+import { shareCommonFields, shareProperties } from './shared-properties.ts';
+import { shareNullables, shareScalars } from './shared-scalars.ts';
 import { completeEvents, webhookOperation } from './webhooks.ts';
 
 export interface OpenApiOptions {
@@ -57,6 +67,7 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
     responses: {},
     parameters: { ...SHARED_PARAMETERS },
     headers: HEADERS,
+    examples: {},
     securitySchemes: SECURITY_SCHEMES,
   };
   const document: OpenApiDocument = {
@@ -81,13 +92,24 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
     webhooks: { event: { post: webhookOperation(components) } },
     components,
   };
+  shareScalars(components.schemas, parameterSchemas(document));
+  shareProperties(components.schemas);
+  shareCommonFields(components.schemas);
   shareExamples(document);
   document.components.headers = usedHeaders(document);
   completeEvents(components.schemas);
   shareParameters(document);
-  shareProperties(components.schemas);
+  shareNullables(components.schemas);
+  shareErrorExamples(components);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
+}
+
+/** Returns the schemas of all parameters. */
+function parameterSchemas({ paths, components }: OpenApiDocument): JsonSchema[] {
+  const operations = Object.values(paths).flatMap((item) => Object.values<Operation>(item));
+  const parameters = operations.flatMap(({ parameters: given = [] }) => given);
+  return parameters.map((parameter) => resolveRef<Parameter>(components, parameter).schema);
 }
 
 function pathsOf(routes: readonly Route[], components: Components): OpenApiDocument['paths'] {

@@ -8,7 +8,7 @@ import { toJsonSchema } from './json-schema.ts';
 const guildHeader = (required: boolean, description: string): Parameter => ({
   name: 'X-Guild-ID',
   in: 'header',
-  required,
+  ...(required && { required }),
   description,
   schema: toJsonSchema(guildId, 'input', {}),
 });
@@ -20,7 +20,6 @@ export const SHARED_PARAMETERS = {
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
-    required: false,
     description:
       'Makes the write safe to retry: for 24 hours a request with the same key gets the first response again',
     schema: { type: 'string', minLength: 1, maxLength: 128, examples: ['2f1c9a3e-6f0b-4c86-9f0a-0c8b7f3f5d11'] },
@@ -28,7 +27,6 @@ export const SHARED_PARAMETERS = {
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
-    required: false,
     description: 'The `id` of the last received event; the stream continues after it, whatever `after` says',
     schema: { type: 'integer', minimum: 0, examples: [4710] },
   },
@@ -60,6 +58,7 @@ function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, 
     const { description = '' } = { ...resolveRef(components, property), ...property };
     const { description: _, examples: __, ...schema } = property;
     const isRequired = place === 'path' || required.includes(name);
-    return { name, in: place, required: isRequired, description, schema, example: exampleOf(property, components) };
+    const example = exampleOf(property, components);
+    return { name, in: place, ...(isRequired && { required: true }), description, schema, example };
   });
 }

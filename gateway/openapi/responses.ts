@@ -37,9 +37,8 @@ export function successContent(data: JsonSchema, components: Components): Conten
 }
 
 function successResponse(route: Route, message: string, components: Components): OpenApiResponse {
-  // The headers that every response has are in the description of the document: repeated here they would be a tenth of it.
+  // The headers that many responses have are in the description of the document: repeated here they would be a tenth of it.
   const headers: HeaderName[] = [];
-  if (route.writes) headers.push('Idempotency-Replayed');
   if (route.deprecated) headers.push('Deprecation', 'Sunset', 'Link');
   const rest = { description: message, ...(headers.length > 0 && { headers: headerRefs(headers) }) };
   if (route.eventStream) {

@@ -121,7 +121,7 @@ describe('the schema of a request', () => {
       { required: ['scope'], properties: { scope: { const: 'global' }, place_id: { type: 'null' } } },
       { required: ['scope', 'place_id'], properties: { scope: { const: 'place' } } },
     ]);
-    const pattern = RegExp(schemas['PunishmentRequest']?.properties?.['duration']?.pattern ?? '^$');
+    const pattern = RegExp(schemas['Duration']?.anyOf?.[1]?.pattern ?? '^$');
     expect(['7d', '30s', '3600', 'permanent'].filter((text) => !pattern.test(text))).toEqual([]);
     expect(['2 weeks', '2w', '-1d'].filter((text) => pattern.test(text))).toEqual([]);
   });

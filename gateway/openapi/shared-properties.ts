@@ -27,17 +27,50 @@ export function shareProperties(schemas: Record<string, JsonSchema>): void {
   }
 }
 
+/** Fields that several schemas have in common although neither has all of the other's, by the name that they get. */
+const COMMON: Record<string, readonly string[]> = {
+  Decision: ['Punishment', 'ModerationLogEntry'],
+  DecisionInfo: ['BanInfo', 'MuteInfo'],
+  SyncJobProgress: ['SyncJob', 'SyncJobFinished'],
+  CommandContent: ['Command', 'CommandRecord'],
+};
+
+/** Gives the schemas of COMMON a schema with their common fields, from which they inherit. */
+export function shareCommonFields(schemas: Record<string, JsonSchema>): void {
+  for (const [name, members] of Object.entries(COMMON)) {
+    const [first, ...others] = members.map((member) => schemas[member]);
+    if (!first || others.includes(undefined)) continue;
+    const common = fieldsOf(first).filter((field) => others.every((other) => hasSameField(first, other, field)));
+    schemas[name] = only(first, (field) => common.includes(field));
+    for (const member of members) {
+      const { type: _, ...rest } = only(schemas[member] ?? {}, (field) => !common.includes(field));
+      schemas[member] = { ...keywordsOf(schemas[member]), allOf: [componentRef('schemas', name)], ...rest };
+    }
+  }
+}
+
+/** Returns an object schema with only some of the fields of another one. */
+function only({ properties = {}, required = [] }: JsonSchema, isWanted: (field: string) => boolean): JsonSchema {
+  const wanted = Object.entries(properties).filter(([field]) => isWanted(field));
+  return { type: 'object', properties: Object.fromEntries(wanted), required: required.filter(isWanted) };
+}
+
+function keywordsOf({ type: _, properties: __, required: ___, ...keywords }: JsonSchema = {}): JsonSchema {
+  return keywords;
+}
+
 const fieldsOf = (schema: JsonSchema | undefined): string[] => Object.keys(schema?.properties ?? {});
 
 /** True if the schema has all fields of the other one, in the same form, and further ones. */
 function extendsSchema(schema: JsonSchema | undefined, other: JsonSchema | undefined): boolean {
   const [fields, inherited] = [fieldsOf(schema), fieldsOf(other)];
   if (inherited.length < MIN_FIELDS || fields.length <= inherited.length || hasAlternatives(other)) return false;
-  const isSame = (field: string) =>
-    JSON.stringify(schema?.properties?.[field]) === JSON.stringify(other?.properties?.[field]) &&
-    schema?.required?.includes(field) === other?.required?.includes(field);
-  return inherited.every(isSame);
+  return inherited.every((field) => hasSameField(schema, other, field));
 }
+
+const hasSameField = (schema: JsonSchema | undefined, other: JsonSchema | undefined, field: string): boolean =>
+  JSON.stringify(schema?.properties?.[field]) === JSON.stringify(other?.properties?.[field]) &&
+  schema?.required?.includes(field) === other?.required?.includes(field);
 
 const hasAlternatives = (schema: JsonSchema | undefined): boolean =>
   schema?.oneOf !== undefined || schema?.anyOf !== undefined || schema?.allOf !== undefined;

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { buildSite } from '../docs/site.ts';
+import { branchesOf } from './alternatives.ts';
 import { type JsonSchema, resolveRef } from './document.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -20,15 +21,15 @@ test('a command is a union in which each type occurs once, with its payload and 
   const withTarget = variants.filter(({ required }) => required?.includes('target')).flatMap(typesOf);
   expect(new Set(withTarget)).toEqual(new Set(['ban', 'kick', 'message', 'mute', 'unban', 'unmute']));
   const message = variants.find((variant) => typesOf(variant).includes('message'));
-  expect(message?.properties?.payload).toMatchObject({
+  expect(resolveRef(document.components, message?.properties?.payload ?? {})).toMatchObject({
     required: ['text'],
     properties: { text: { maxLength: 1_000 } },
   });
 });
 
 test('a command is for exactly one of all servers, a server and a place', () => {
-  const branches = body.oneOf?.map((branch) => resolveRef<JsonSchema>(document.components, branch));
-  expect(branches?.map(({ required }) => required)).toEqual([['all'], ['server_id'], ['place_id']]);
+  const branches = branchesOf(body).map((branch) => resolveRef<JsonSchema>(document.components, branch));
+  expect(branches.map(({ required }) => required)).toEqual([['all'], ['server_id'], ['place_id']]);
 });
 
 test('the documentation page has a table of the payload of each type', () => {

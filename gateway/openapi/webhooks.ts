@@ -47,24 +47,32 @@ with the webhook's secret (the bytes after \`whsec_\`, base64). Reject timestamp
 const ENVELOPE = 'EventEnvelope';
 
 /**
- * Completes the union of events: `type` tells generators which schema applies, and the fields that all types have in the
- * same form are in the document only once.
+ * Completes the union of events: the types whose `data` has the same schema share a schema, and the fields that all types
+ * have in the same form are in the document only once. `type` tells generators which schema applies.
  */
 export function completeEvents(schemas: Record<string, JsonSchema>): void {
   const event = schemas['Event'];
   if (!event) return;
-  const mapping = EVENT_TYPE_NAMES.map((type) => [type, componentRef('schemas', schemaNameOf(type)).$ref]);
-  event.discriminator = { propertyName: 'type', mapping: Object.fromEntries(mapping) };
-  for (const type of EVENT_TYPE_NAMES) {
-    const { properties = {}, required = [], description } = schemas[schemaNameOf(type)] ?? {};
-    const { type: name = {}, data = {}, ...common } = properties;
-    const isCommon = (field: string) => field in common;
-    schemas[ENVELOPE] ??= { type: 'object', required: required.filter(isCommon), properties: common };
-    schemas[schemaNameOf(type)] = {
-      description,
+  const groups = Map.groupBy(EVENT_TYPE_NAMES, (type) => JSON.stringify(dataOf(schemas[schemaNameOf(type)])));
+  const mapping: [type: string, $ref: string][] = [];
+  for (const types of groups.values()) {
+    const originals = types.map((type) => schemas[schemaNameOf(type)] ?? {});
+    for (const type of types) delete schemas[schemaNameOf(type)];
+    const { properties = {}, required = [] } = originals[0] ?? {};
+    const { type: _, data = {}, ...common } = properties;
+    // Every event requires what the envelope requires.
+    schemas[ENVELOPE] ??= { type: 'object', properties: { ...common, type: { type: 'string' }, data: {} }, required };
+    const { $ref } = componentRef('schemas', `EventWith${data.anyOf?.[0]?.$ref?.split('/').at(-1)}`);
+    schemas[$ref.split('/').at(-1) ?? ''] = {
+      description: types.map((type, index) => `\`${type}\`: ${originals[index]?.description}`).join('\n\n'),
       allOf: [componentRef('schemas', ENVELOPE)],
-      required: required.filter((field) => !isCommon(field)),
-      properties: { type: name, data },
+      properties: { type: { enum: types }, data },
     };
+    mapping.push(...types.map((type): [string, string] => [type, $ref]));
   }
+  const references = [...new Set(mapping.map(([, $ref]) => $ref))];
+  event.oneOf = references.map(($ref) => ({ $ref }));
+  event.discriminator = { propertyName: 'type', mapping: Object.fromEntries(mapping) };
 }
+
+const dataOf = (event: JsonSchema | undefined): JsonSchema => event?.properties?.['data'] ?? {};

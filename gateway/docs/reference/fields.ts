@@ -97,9 +97,10 @@ export function responseTable(fields: Field[], components: Components): Html {
 }
 
 function typeOf(schema: JsonSchema, components: Components): string {
-  const { type, items, anyOf, properties } = withReference(schema, components);
+  const { type, items, anyOf, properties, const: only, enum: choices = [] } = withReference(schema, components);
   if (anyOf) return anyOf.map((alternative) => typeOf(alternative, components)).join(' or ');
-  const names = [type ?? (properties ? 'object' : 'anything')].flat();
+  const isText = [only, ...choices].some((value) => typeof value === 'string');
+  const names = [type ?? (properties ? 'object' : isText ? 'string' : 'anything')].flat();
   return names.map((name) => (name === 'array' && items ? `list of ${typeOf(items, components)}` : name)).join(' or ');
 }
 

@@ -1,5 +1,6 @@
 import {
   type Components,
+  type Example,
   type JsonSchema,
   mediaTypeOf,
   type OpenApiDocument,
@@ -89,7 +90,10 @@ ${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summar
 function errorsOf({ responses }: Operation, components: Components): Html {
   const references = Object.values(responses).filter((response): response is Ref => '$ref' in response);
   const own = references.flatMap((reference) => ownErrors(reference, components));
-  const shared = errorsIn(references.map((reference) => resolveRef<OpenApiResponse>(components, reference)));
+  const shared = errorsIn(
+    references.map((reference) => resolveRef<OpenApiResponse>(components, reference)),
+    components,
+  );
   const all = [...new Set(shared.map(({ status }) => status))].sort((a, b) => a - b);
   return html`<details><summary>Errors <span class="quiet">${all.join(' ')}</span></summary>
 ${own.length > 0 ? errorTable(own) : undefined}
@@ -119,19 +123,21 @@ interface ErrorRow {
 
 /** Returns the errors whose meaning a reference states, because it is special on its operation. */
 function ownErrors(reference: Ref, components: Components): ErrorRow[] {
-  const known = errorsIn([resolveRef<OpenApiResponse>(components, reference)]);
-  return meaningsIn(reference.description ?? '').flatMap(([code, meaning]) => {
+  const known = errorsIn([resolveRef<OpenApiResponse>(components, reference)], components);
+  const codes = known.map(({ code }) => code);
+  return meaningsIn(reference.description ?? '', codes).flatMap(([code, meaning]) => {
     const error = known.find((row) => row.code === code);
     return error ? [{ ...error, meaning }] : [];
   });
 }
 
 /** Returns the errors in the examples of responses, each once. */
-export function errorsIn(responses: readonly OpenApiResponse[]): ErrorRow[] {
+export function errorsIn(responses: readonly OpenApiResponse[], components: Components): ErrorRow[] {
   const examples = responses.flatMap(({ content }) => Object.entries(mediaTypeOf(content).examples ?? {}));
-  const rows = [...new Map(examples).values()].map(({ summary, description, value }) => {
-    const { code, details } = value as { code: number; details: { code: string } };
-    return { status: code, code: details.code, meaning: summary, advice: description ?? '' };
+  const rows = [...new Map(examples).values()].map((example) => {
+    const { summary, description, value } = resolveRef<Example>(components, example);
+    const { code, message, details } = value as { code: number; message: string; details: { code: string } };
+    return { status: code, code: details.code, meaning: summary ?? message, advice: description ?? '' };
   });
   return rows.sort((a, b) => a.status - b.status);
 }

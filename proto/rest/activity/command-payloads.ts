@@ -7,7 +7,9 @@ import { gameUsername, jsonObject, placeId } from './shapes.ts';
 export const MAX_PAYLOAD_BYTES = 8 * 1024;
 
 /** The player whom a command concerns, in a request. */
-export const commandTarget = z.object({ game_id: gameId, game_username: optional(gameUsername) });
+export const commandTarget = z
+  .object({ game_id: gameId, game_username: optional(gameUsername) })
+  .meta({ id: 'CommandTarget', description: 'Player whom the command concerns' });
 
 /**
  * True if PostgreSQL can convert a value to jsonb, which the erasure of a user does: jsonb has neither the null
@@ -53,7 +55,7 @@ const decisionPayload = z.looseObject({
   }),
   place_id: optional(placeId).meta({ description: 'The place, with the scope `place`' }),
 });
-const messagePayload = z.looseObject({ text: message });
+const messagePayload = z.looseObject({ text: message }).meta({ id: 'MessagePayload', description: 'A text to show' });
 const shutdownPayload = z.looseObject({
   reason,
   delay_seconds: optional(duration(0, MAX_DELAY_SECONDS)).meta({

@@ -4,7 +4,7 @@ import { exactlyOneOf, guildId, nextCursor, optional, page, timestamp, uuid, uui
 import { serverId } from '../server-id.ts';
 import { checkedByType, commandPayload, commandTarget, MAX_PAYLOAD_BYTES } from './command-payloads.ts';
 import { COMMAND_STATES, commandRecord, commandServer } from './records.ts';
-import { COMMAND_TYPES, NO_SERVER_ID, placeId } from './shapes.ts';
+import { commandType, NO_SERVER_ID, placeId } from './shapes.ts';
 
 /** The longest lifetime of a command. */
 export const MAX_TTL_SECONDS = 7 * 24 * 3600;
@@ -18,10 +18,10 @@ const noSuchCommand = { NOT_FOUND: 'The guild has no such command' };
 
 const body = z
   .object({
-    type: z
-      .enum(COMMAND_TYPES, { error: `must be one of ${COMMAND_TYPES.join(', ')}` })
-      .meta({ description: 'Type of the command', example: 'kick' }),
-    all: optional(z.literal(true, { error: 'must be true' })).meta({ description: 'For every live server' }),
+    type: commandType,
+    all: optional(
+      z.literal(true, { error: 'must be true' }).meta({ id: 'AllServers', description: 'For every live server' }),
+    ),
     server_id: optional(serverId).meta({ description: 'For this server, live or not' }),
     place_id: optional(placeId).meta({ description: 'For every live server of this place' }),
     target: optional(commandTarget).meta({

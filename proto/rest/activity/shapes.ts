@@ -64,7 +64,7 @@ export const COMMAND_TYPES = [
 ] as const;
 
 export const commandType = z
-  .enum(COMMAND_TYPES)
+  .enum(COMMAND_TYPES, { error: `must be one of ${COMMAND_TYPES.join(', ')}` })
   .meta({ id: 'CommandType', description: 'Type of the command', example: 'kick' });
 
 export const ACK_STATUSES = ['success', 'failed', 'rejected'] as const;

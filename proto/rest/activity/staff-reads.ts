@@ -33,9 +33,8 @@ export const staffReadRows = {
         .pipe(z.boolean())
         .optional()
         .meta({
-          type: 'boolean',
           description: 'Returns only open sessions (`true`) or only ended ones (`false`)',
-          example: true,
+          example: 'true',
         }),
     }),
     data: z.object({ sessions: z.array(staffSession), next_cursor: nextCursor }),

@@ -35,7 +35,7 @@ const eventSeq = z.int().min(1).meta({
 });
 
 function eventOf(type: EventType) {
-  const { data, summary, scope } = EVENT_TYPES[type];
+  const { data } = EVENT_TYPES[type];
   return z
     .object({
       id: eventId,
@@ -52,8 +52,14 @@ function eventOf(type: EventType) {
     })
     .meta({
       id: schemaNameOf(type),
-      description: `${summary}. ${scope === null ? 'Any valid key may read it' : `Scope: \`${scope}\``}.`,
+      description: eventDescription(type),
     });
+}
+
+/** Says when events of a type occur, and who may read them. */
+export function eventDescription(type: EventType): string {
+  const { summary, scope } = EVENT_TYPES[type];
+  return `${summary}. ${scope === null ? 'Any valid key may read it' : `Scope: \`${scope}\``}.`;
 }
 
 /** Returns the name of the schema of an event type: `SyncJobFinishedEvent` for `sync.job.finished`. */

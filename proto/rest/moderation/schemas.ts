@@ -4,6 +4,8 @@ import { chatId, gameId, gameIdOut, optional, placeId, text, timestamp, trimmedT
 import { serverId } from '../server-id.ts';
 
 const DURATION = /^([0-9]{1,12})([smhd]?)$/;
+/** How the text of a duration is written, for the OpenAPI document and the types of generated clients. */
+export const DURATION_PATTERN = '^(permanent|[0-9]{1,12}[smhd]?)$';
 const SECONDS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
 /** Ten years. A longer punishment must be permanent. */
 export const MAX_DURATION_SECONDS = 3650 * 86_400;
@@ -21,10 +23,11 @@ const duration = z
   })
   .pipe(z.number().nullable())
   .meta({
-    type: ['integer', 'string'],
-    minimum: 1,
-    maximum: MAX_DURATION_SECONDS,
-    pattern: '^(permanent|[0-9]{1,12}[smhd]?)$',
+    id: 'Duration',
+    anyOf: [
+      { type: 'integer', minimum: 1, maximum: MAX_DURATION_SECONDS },
+      { type: 'string', pattern: DURATION_PATTERN },
+    ],
     description: 'Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted',
     example: '7d',
   });
@@ -115,7 +118,7 @@ const recordId = z
   .meta({ description: 'ID, unique in the guild. A newer entry has a higher ID', example: 81 });
 export const expiresAt = timestamp
   .nullable()
-  .meta({ description: 'Unix seconds; null if permanent', example: 1790604800 });
+  .meta({ id: 'DecisionEnd', description: 'Unix seconds; null if permanent', example: 1790604800 });
 export const isPermanent = z.boolean().meta({ description: 'True if it never expires', example: false });
 export const reasonOut = z.string().meta({ description: 'Reason as it was sent', example: 'Used speed hacks' });
 
