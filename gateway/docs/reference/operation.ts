@@ -19,6 +19,7 @@ import { curlOf } from './curl.ts';
 import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
 import { luauOf } from './luau.ts';
 import { exampleRequest } from './request.ts';
+import { RESPONSES } from './responses.ts';
 import type { Endpoint } from './topics.ts';
 import { typescriptOf } from './typescript.ts';
 
@@ -66,7 +67,12 @@ function parameterFields(operation: Operation, components: Components): Field[] 
   }));
 }
 
-function successOf({ responses }: Operation, components: Components): Html[] {
+/**
+ * Renders the success responses of an operation with an example: a recorded response if there is one, otherwise the example of
+ * the document.
+ */
+function successOf({ operationId, responses }: Operation, components: Components): Html[] {
+  const recorded = RESPONSES[operationId];
   return Object.entries<OpenApiResponse | Ref>(responses).flatMap(([status, response]) => {
     if ('$ref' in response) return [];
     const { schema, example } = mediaTypeOf(response.content);
@@ -76,7 +82,7 @@ function successOf({ responses }: Operation, components: Components): Html[] {
       status: 'success',
       code: Number(status),
       message: response.description,
-      data: exampleOf(data, components),
+      data: recorded?.status === Number(status) ? recorded.data : exampleOf(data, components),
     };
     return [
       html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>

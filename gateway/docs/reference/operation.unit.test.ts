@@ -109,6 +109,20 @@ describe.each(routes.map((row) => [operationIdOf(row), row] as const))('%s', (na
     }
   });
 
+  test('shows responses that the schema of the route allows', () => {
+    const shown = [
+      ...sectionOf(name).matchAll(
+        /<span class="status good">\d+<\/span> [^]*?<pre tabindex="0"><code>([^]*?)<\/code><\/pre>/g,
+      ),
+    ];
+    const bodies = row.eventStream ? [] : shown.map(([, text = '']) => JSON.parse(unescapeHtml(text)));
+    expect(shown.length).toBeGreaterThan(0);
+    for (const { status, data } of bodies) {
+      expect(status).toBe('success');
+      expect(row.data.safeParse(data).error).toBeUndefined();
+    }
+  });
+
   test('has a curl command whose request the route accepts', () => {
     const { method, url: target, headers, body: text } = sentByCurl(codeIn(sectionOf(name))[0] ?? '');
     const url = new URL(target);
