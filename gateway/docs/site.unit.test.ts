@@ -3,6 +3,7 @@ import { CATEGORIES } from '#proto/rest/limits.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { LANGUAGES } from './examples.ts';
 import { codeIn, document, pages, reference, routes, site } from './fixture.ts';
+import { unescapeHtml } from './html.ts';
 import { DOCS_SECURITY_POLICY, STYLE, STYLE_PATH } from './layout.ts';
 import { llmsText } from './llms.ts';
 import { Search } from './search.ts';
@@ -91,6 +92,16 @@ test('the reference has every operation exactly once', () => {
   );
   const byName = (a = '', b = '') => a.localeCompare(b);
   expect(shown.toSorted(byName)).toEqual(operations.toSorted(byName));
+});
+
+test('all examples are about one place and one game server', () => {
+  const text = unescapeHtml([...pages.values()].join('\n'));
+  const valuesOf = (name: string, value: string) =>
+    new Set(
+      [...text.matchAll(RegExp(`${name}"?(?::| =) (?:game\\.\\w+|["']?(${value}))`, 'g'))].map(([, found]) => found),
+    );
+  expect(valuesOf('place_id', '\\d+')).toEqual(new Set(['40001', undefined]));
+  expect(valuesOf('server_id', '[0-9a-f-]{4,}')).toEqual(new Set(['c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77', undefined]));
 });
 
 test('the first page has the key first, then the first request, then links to all other pages', () => {
