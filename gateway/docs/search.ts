@@ -21,6 +21,7 @@ interface Entry {
   description: string;
   /** What the words of a search are compared with, in lower case. */
   name: string;
+  nameWords: string[];
   text: string;
 }
 
@@ -52,29 +53,32 @@ export class Search {
       description: 'Search operations, guides, errors and event types.',
       content: html`<h1>Search</h1>
 <p class="lead">${summaryOf(query, found.length)}</p>
-<ul class="pages">
+<ul class="pages results">
 ${found.map(resultOf)}</ul>`,
       entries: [],
     };
     return renderPage(page, this.#site.frame, query);
   }
 
-  /** Returns the entries that have all words of a search, those with words in their name first. */
+  /** Returns the entries that have all words of a search, those with the words in their name first. */
   find(query: string): Entry[] {
-    const words =
-      query
-        .toLowerCase()
-        .match(/[\p{L}\p{N}_]+/gu)
-        ?.slice(0, MAX_WORDS) ?? [];
+    const words = wordsOf(query).slice(0, MAX_WORDS);
     if (words.length === 0) return [];
-    const scored = this.#entries
+    return this.#entries
       .filter(({ text }) => words.every((word) => text.includes(word)))
-      .map((entry) => ({ entry, score: words.filter((word) => entry.name.includes(word)).length }));
-    return scored
+      .map((found) => ({ found, score: scoreOf(found, words) }))
       .sort((a, b) => b.score - a.score)
       .slice(0, MAX_RESULTS)
-      .map(({ entry }) => entry);
+      .map(({ found }) => found);
   }
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+
+/** Counts the words in the name of an entry: twice if it has the whole word, and once more if it begins with the first. */
+function scoreOf({ name, nameWords }: Entry, words: readonly string[]): number {
+  const whole = words.filter((word) => nameWords.includes(word)).length;
+  return words.filter((word) => name.includes(word)).length + whole + (nameWords[0] === words[0] ? 1 : 0);
 }
 
 function summaryOf(query: string, count: number): string {
@@ -88,7 +92,14 @@ const resultOf = ({ href, title, description }: Entry): Html =>
 
 function entry(href: string, title: string, description: string, text = ''): Entry {
   const name = title.toLowerCase();
-  return { href, title, description, name, text: `${name} ${description} ${text}`.toLowerCase() };
+  return {
+    href,
+    title,
+    description,
+    name,
+    nameWords: wordsOf(name),
+    text: `${name} ${description} ${text}`.toLowerCase(),
+  };
 }
 
 function operationEntries({ topics }: Site): Entry[] {
@@ -111,6 +122,8 @@ function pageEntries(page: Page): Entry[] {
     entry(page.path, page.title, page.description, textOf(content.join(''))),
     ...sections.flatMap((section) => {
       const [, id = '', title = '', text = ''] = /^([^"]*)">(.*?)<\/h2>(.*)$/s.exec(section) ?? [];
+      // The lists of links to other pages are no sections of their own.
+      if (!page.entries.some((section) => section.id === id)) return [];
       return entry(`${page.path}#${id}`, unescapeHtml(textOf(title)), page.title, textOf(text));
     }),
   ];

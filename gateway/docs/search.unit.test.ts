@@ -21,6 +21,11 @@ describe('a search', () => {
     expect(search.find(query).map((entry) => entry.href)).toContain(href);
   });
 
+  test('shows what is named like the search first', () => {
+    expect(search.find('ban')[0]?.href).toBe('/docs/reference/moderation#banPlayer');
+    expect(search.find('webhooks')[0]?.title).toMatch(/webhooks/i);
+  });
+
   test('finds only entries that have all words, and nothing without words', () => {
     expect(search.find('ban zebra')).toEqual([]);
     expect(search.find(' ... ')).toEqual([]);
