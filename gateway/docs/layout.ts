@@ -78,6 +78,7 @@ ${groups.map((group) => navigationGroup(group, page))}
 <b>More</b>
 <ul>
 <li><a href="/openapi.json">OpenAPI document</a></li>
+<li><a href="/postman.json">Postman collection</a></li>
 <li><a href="/llms.txt">llms.txt</a></li>
 </ul>
 </nav>

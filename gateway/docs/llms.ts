@@ -17,5 +17,6 @@ ${sections.join('\n\n')}
 ## For programs
 
 ${line('/openapi.json', 'OpenAPI document', 'Every operation with its schemas, OpenAPI 3.1')}
+${line('/postman.json', 'Postman collection', 'Every operation as a request that can be sent')}
 `;
 }

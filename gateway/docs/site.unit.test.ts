@@ -11,7 +11,7 @@ import { Search } from './search.ts';
 const MAX_PAGE_BYTES = 300_000;
 const VOID_ELEMENTS = ['meta', 'link', 'input', 'wbr'];
 /** What the pages link to besides pages. */
-const OTHER_DOCUMENTS = ['/openapi.json', '/llms.txt'];
+const OTHER_DOCUMENTS = ['/openapi.json', '/postman.json', '/llms.txt'];
 
 const all = [...pages, ['/docs/search', new Search(site).page('ban <player>')] as const];
 const idsOf = (text: string) => [...text.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id);
@@ -138,7 +138,7 @@ test('llms.txt has one line for every page, with its address and description', (
   const links = [...text.matchAll(/^- \[[^\]]+\]\(http:\/\/127\.0\.0\.1:8080([^)]+)\): \S.+$/gm)].map(
     ([, path]) => path,
   );
-  expect(links).toEqual([...pages.keys(), '/openapi.json']);
+  expect(links).toEqual([...pages.keys(), '/openapi.json', '/postman.json']);
 });
 
 describe('the style sheet', () => {

@@ -3,6 +3,7 @@ import { DOCS_SECURITY_POLICY, renderPage, STYLE, STYLE_PATH } from '../docs/lay
 import { llmsText } from '../docs/llms.ts';
 import type { Site } from '../docs/site.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
+import { postmanCollection } from '../postman/collection.ts';
 
 /** A document that anybody may read. */
 export interface DocumentSource {
@@ -31,6 +32,7 @@ export const PAGE_HEADERS: Readonly<HeaderList> = ['content-security-policy', DO
 export function documentsOf({ document, site }: DocumentOptions): DocumentSource[] {
   return [
     { path: '/openapi.json', contentType: JSON_TYPE, text: JSON.stringify(document) },
+    { path: '/postman.json', contentType: JSON_TYPE, text: JSON.stringify(postmanCollection(document)) },
     { path: '/llms.txt', contentType: TEXT_TYPE, text: llmsText(document, site.frame) },
     { path: STYLE_PATH, contentType: CSS_TYPE, text: STYLE },
     ...site.pages.map((page) => ({

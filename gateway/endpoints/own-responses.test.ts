@@ -46,6 +46,7 @@ describe.each([
   ['/changelog', 'text/html; charset=utf-8', '<!doctype html>', 2.5],
   ['/llms.txt', 'text/plain; charset=utf-8', '# Guild Data API', 2.5],
   ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1', 4],
+  ['/postman.json', 'application/json; charset=utf-8', '{"info":{"name":"Guild Data"', 4],
 ])('%s', (path, type, beginning, ratio) => {
   test('is served uncompressed by default, and may be cached for five minutes', async () => {
     const { status, headers, body } = await call(path);

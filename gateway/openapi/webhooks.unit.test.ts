@@ -13,7 +13,8 @@ test('a webhook receives a union of the events, in which each type has exactly o
   const { oneOf = [], discriminator } = components.schemas['Event'] ?? {};
   const variants = oneOf.map(({ $ref = '' }) => resolveRef<JsonSchema>(components, { $ref }));
   const types = variants.map(({ properties }) => properties?.['type']?.enum ?? []);
-  expect(types.flat().toSorted()).toEqual(EVENT_TYPE_NAMES.toSorted());
+  expect(types.flat()).toHaveLength(EVENT_TYPE_NAMES.length);
+  expect(new Set(types.flat())).toEqual(new Set(EVENT_TYPE_NAMES));
   const mapping = oneOf.flatMap(({ $ref }, index) => (types[index] ?? []).map((type) => [type, $ref]));
   expect(discriminator).toEqual({ propertyName: 'type', mapping: Object.fromEntries(mapping) });
   expect(components.schemas['EventEnvelope']?.required).toEqual(expect.arrayContaining(['type', 'data', 'seq']));
