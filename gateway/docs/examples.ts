@@ -34,9 +34,9 @@ export class Tabs {
 
   /**
    * Renders an example with a tab for each language. The tabs are radio buttons: the style sheet shows the code of the
-   * checked one, without a script.
+   * checked one, without a script. `file` is the name of the example's files, without the extension.
    */
-  render(title: string, example: Example): Html {
+  render(title: string, example: Example, file?: string): Html {
     this.#count += 1;
     const group = `example-${this.#count}`;
     const given = LANGUAGE_NAMES.filter((language) => example[language] !== undefined);
@@ -51,7 +51,7 @@ export class Tabs {
     const panels = given.map(
       (language) => html`<pre class="call" tabindex="0"><code>${example[language]}</code></pre>\n`,
     );
-    return html`<fieldset class="tabs"><legend>${title}</legend>
+    return html`<fieldset class="tabs"><legend>${title}${file && html` <code>${file}</code>`}</legend>
 ${tabs}${panels}</fieldset>
 `;
   }

@@ -82,7 +82,7 @@ class ExampleBlocks {
     const example = this.#examples.get(name);
     if (directive !== '@example' || !example) throw new Error(`${this.#guide}.md: there is no ${line}`);
     this.#shown.add(name);
-    return this.#tabs.render(title.join(' '), this.#withServer(example));
+    return this.#tabs.render(title.join(' '), this.#withServer(example), `${this.#guide}/${name}`);
   }
 
   checkAllShown(): void {
@@ -95,7 +95,7 @@ class ExampleBlocks {
     const example = examplesOf(SET_UP.guide).get(SET_UP.example);
     if (!example) throw new Error('the set-up of the examples is missing');
     return html`<details><summary>Set up: the key, the guild and the function that the examples use</summary>
-${this.#tabs.render('Before the first example', this.#withServer(example))}</details>
+${this.#tabs.render('Before the first example', this.#withServer(example), `${SET_UP.guide}/${SET_UP.example}`)}</details>
 `;
   }
 
