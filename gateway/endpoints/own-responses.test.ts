@@ -124,7 +124,7 @@ test('/ redirects to the documentation, with an envelope as body', async () => {
 });
 
 test('a slash behind the path of a document is removed by a redirect', async () => {
-  for (const path of ['/docs', '/openapi.json']) {
+  for (const path of ['/docs', '/docs/search', '/docs/reference/moderation', '/openapi.json']) {
     const { status, headers, body } = await call(`${path}/?a=b`);
     expect([status, headers['location']]).toEqual([301, path]);
     expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 301, data: { location: path } });
@@ -132,7 +132,7 @@ test('a slash behind the path of a document is removed by a redirect', async () 
 });
 
 test('a page that does not exist gets 404 in the envelope, which says where the pages are', async () => {
-  for (const path of ['/docs/nothing', '/docs//', '/docs/a/b']) {
+  for (const path of ['/docs/nothing', '/docs//', '/docs/a/b', '/docs/Search', '/docs/search/x']) {
     const { status, headers, body } = await call(path);
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([
       404,

@@ -27,6 +27,9 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
 /** Search results depend on the query, of which there are too many to cache. */
 const SEARCH_HEADERS: Readonly<HeaderList> = ['content-type', HTML_TYPE, ...PAGE_HEADERS];
 
+/** The number of characters of a query string that are read for a search. */
+const MAX_SEARCH_QUERY = 1_000;
+
 /** The redirect from `/` to the documentation. Its body is the API's usual response envelope. */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
@@ -50,7 +53,7 @@ export function createOwnResponses(options: OwnResponsesOptions): OwnResponses {
   const { routes, version, serverUrl } = options;
   const document = openApiDocument(routes, { version, serverUrl });
   const site = buildSite({ document, routes });
-  const documents = new PublicDocuments(documentsOf({ document, site }));
+  const documents = new PublicDocuments(documentsOf({ document, site }), [SEARCH_PATH]);
   return {
     handle: createApp(options, documents, new Search(site)),
     isPublic: (path) => OTHER_PATHS.includes(path) || documents.has(path),
@@ -70,11 +73,12 @@ function createApp(
     sendBody(response, 200, successBody(200, 'ready', {}));
   });
   app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
-  app.get(SEARCH_PATH, (request, response) => {
-    const query = new URLSearchParams(splitTarget(request.originalUrl).query).get('q') ?? '';
-    sendBody(response, 200, search.page(query), SEARCH_HEADERS);
-  });
   app.use(documents.send);
+  app.get(SEARCH_PATH, (request, response) => {
+    const { query } = splitTarget(request.originalUrl);
+    const wanted = new URLSearchParams(query.slice(0, MAX_SEARCH_QUERY)).get('q') ?? '';
+    sendBody(response, 200, search.page(wanted), SEARCH_HEADERS);
+  });
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');
     next();

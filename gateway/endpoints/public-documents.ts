@@ -10,8 +10,11 @@ const PAGES_FOLDER = '/docs/';
 /** The public documents by path. They are compressed once, when they are created. */
 export class PublicDocuments {
   readonly #documents: ReadonlyMap<string, PublicDocument>;
+  readonly #otherPages: readonly string[];
 
-  constructor(sources: readonly DocumentSource[]) {
+  /** `otherPages` are paths in the folder of pages that are answered elsewhere. */
+  constructor(sources: readonly DocumentSource[], otherPages: readonly string[]) {
+    this.#otherPages = otherPages;
     this.#documents = new Map(
       sources.map(({ path, contentType, text, headers = [] }) => [
         path,
@@ -36,10 +39,12 @@ export class PublicDocuments {
       return;
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(['GET']);
-    const document = this.#documents.get(withoutSlash(path));
-    if (!document) throw noSuchPage();
-    if (path.endsWith('/')) redirect(response, withoutSlash(path));
-    else document.send(request, response);
+    const wanted = withoutSlash(path);
+    const document = this.#documents.get(wanted);
+    if (!document && !this.#otherPages.includes(wanted)) throw noSuchPage();
+    if (path !== wanted) redirect(response, wanted);
+    else if (document) document.send(request, response);
+    else next();
   };
 }
 

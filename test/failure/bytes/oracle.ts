@@ -49,9 +49,9 @@ const MAX_HEADERS = 100;
 /** The responses to public paths that the corpus contains, and to what becomes of them when bytes are changed. */
 const PUBLIC_PATHS: [path: RegExp, status: number][] = [
   [/^\/$/, 302],
-  [/^\/(?:healthz|docs|openapi\.json)$/, 200],
+  [/^\/(?:healthz|docs(?:\/search)?|openapi\.json)$/, 200],
   // A slash too many leads to the document; other paths below /docs are pages that do not exist.
-  [/^\/(?:docs|openapi\.json)\/$/, 301],
+  [/^\/(?:docs(?:\/search)?|openapi\.json)\/$/, 301],
   [/^\/docs\//, 404],
 ];
 const MAX_OPTIONS = 20;
