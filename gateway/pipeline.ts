@@ -46,9 +46,11 @@ export interface PipelineParts {
   proxy: Proxy;
   streams: Streams;
   /** Responds to the gateway's own routes, such as /healthz; `response.locals.grant` holds the client's API key. */
-  ownResponses: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Paths that need no API key and count towards no rate limit. */
-  publicPaths: readonly string[];
+  ownResponses: {
+    handle: (request: IncomingMessage, response: ServerResponse) => void;
+    /** True for a path that needs no API key and counts towards no rate limit. */
+    isPublic: (path: string) => boolean;
+  };
   trustedProxies: AddressList;
   connections: ClientConnections;
   /** The limit on requests in flight. The same limit applies to pipelined requests that wait for an earlier one. */
@@ -158,7 +160,7 @@ export class Pipeline {
     const malformed = this.#checkMessage(request, response);
     if (malformed) return malformed;
     const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
+    if (this.#parts.ownResponses.isPublic(path)) return this.#respondHere(state, undefined);
     const match = this.#match(state, path);
     if (match instanceof ApiError) return match;
     const { route } = match;
@@ -275,7 +277,7 @@ export class Pipeline {
 
   #respondHere({ request, response }: RequestState, grant: KeyGrant | undefined): undefined {
     Object.assign(response, { locals: { grant } });
-    this.#parts.ownResponses(request, response);
+    this.#parts.ownResponses.handle(request, response);
   }
 
   /**

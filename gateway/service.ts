@@ -13,7 +13,7 @@ import { ClientRequest } from './downstream/client-request.ts';
 import { MAX_HEADERS } from './downstream/headers.ts';
 import { enableLingeringClose } from './downstream/lingering-close.ts';
 import { respondToProtocolErrors } from './downstream/protocol-errors.ts';
-import { createOwnResponses, PUBLIC_PATHS } from './endpoints/own-responses.ts';
+import { createOwnResponses } from './endpoints/own-responses.ts';
 import { securityTxt } from './endpoints/security-txt.ts';
 import { createKeys } from './keys/create.ts';
 import { KeyActivity } from './keys/key-activity.ts';
@@ -76,6 +76,13 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       trustedProxies,
       metrics,
     });
+    const ownResponses = createOwnResponses({
+      routes,
+      version: packageJson.version,
+      serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
+      readiness,
+      securityTxt: securityTxt({ contacts: config.SECURITY_CONTACT, publicUrl: config.PUBLIC_URL, clock }),
+    });
     const pipeline = new Pipeline({
       matcher,
       authenticate: new Authenticate({
@@ -89,14 +96,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       limiter,
       proxy,
       streams,
-      ownResponses: createOwnResponses({
-        routes,
-        version: packageJson.version,
-        serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
-        readiness,
-        securityTxt: securityTxt({ contacts: config.SECURITY_CONTACT, publicUrl: config.PUBLIC_URL, clock }),
-      }),
-      publicPaths: PUBLIC_PATHS,
+      ownResponses,
       trustedProxies,
       connections,
       maxInFlight: config.MAX_IN_FLIGHT,
@@ -129,7 +129,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     respondToProtocolErrors(listener.server, {
       refused: (code) => telemetry.rejectedByParser(code),
-      methodsOf: (path) => (PUBLIC_PATHS.includes(path) ? ['GET'] : matcher.methodsOf(path)),
+      methodsOf: (path) => (ownResponses.isPublic(path) ? ['GET'] : matcher.methodsOf(path)),
       methods: [...new Set(routes.map(({ method }) => method))],
     });
     connections.watch(listener.server);

@@ -27,3 +27,10 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 }
+
+/** Reverses `escapeHtml`. */
+export function unescapeHtml(text: string): string {
+  return Object.entries(ESCAPES)
+    .toReversed()
+    .reduce((rest, [character, escape]) => rest.replaceAll(escape, character), text);
+}

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Readiness } from '#kit/service/readiness.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { listening } from '#test/network/listening.ts';
+import { DOCS_SECURITY_POLICY } from '../docs/layout.ts';
 import { createOwnResponses } from './own-responses.ts';
 
 let server: { url: string; close: () => void };
@@ -18,7 +19,7 @@ beforeAll(async () => {
     readiness,
     securityTxt: undefined,
   };
-  server = await listening(createServer(createOwnResponses(options)));
+  server = await listening(createServer(createOwnResponses(options).handle));
 });
 afterAll(() => server.close());
 
@@ -39,10 +40,14 @@ async function call(path: string, headers: IncomingHttpHeaders = {}, method = 'G
 }
 
 describe.each([
-  ['/docs', 'text/html; charset=utf-8', '<!doctype html>'],
-  ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1'],
-  ['/postman.json', 'application/json; charset=utf-8', '{"info":{"name":"Guild Data"'],
-])('%s', (path, type, beginning) => {
+  ['/docs', 'text/html; charset=utf-8', '<!doctype html>', 2.5],
+  ['/docs/reference/moderation', 'text/html; charset=utf-8', '<!doctype html>', 4],
+  ['/docs/style.css', 'text/css; charset=utf-8', '/* The style sheet', 2.5],
+  ['/changelog', 'text/html; charset=utf-8', '<!doctype html>', 2.5],
+  ['/llms.txt', 'text/plain; charset=utf-8', '# Guild Data API', 2.5],
+  ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1', 4],
+  ['/postman.json', 'application/json; charset=utf-8', '{"info":{"name":"Guild Data"', 4],
+])('%s', (path, type, beginning, ratio) => {
   test('is served uncompressed by default, and may be cached for five minutes', async () => {
     const { status, headers, body } = await call(path);
     expect([status, headers['content-type'], headers['content-encoding']]).toEqual([200, type, undefined]);
@@ -62,7 +67,7 @@ describe.each([
       expect(packed.headers['vary']).toBe('Accept-Encoding');
       expect(Number(packed.headers['content-length'])).toBe(packed.body.length);
       expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
-      expect(packed.body.length).toBeLessThan(plain.body.length / 4);
+      expect(packed.body.length).toBeLessThan(plain.body.length / ratio);
       expect(packed.headers.etag).not.toBe(plain.headers.etag);
     },
   );
@@ -116,6 +121,65 @@ test('/ redirects to the documentation, with an envelope as body', async () => {
   expect([status, headers['location'], headers['cache-control']]).toEqual([302, '/docs', 'no-store']);
   expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 302, data: { location: '/docs' } });
   expect((await call('/', {}, 'POST')).status).toBe(405);
+});
+
+test('a slash behind the path of a document is removed by a redirect', async () => {
+  for (const path of ['/docs', '/docs/search', '/docs/reference/moderation', '/openapi.json']) {
+    const { status, headers, body } = await call(`${path}/?a=b`);
+    expect([status, headers['location']]).toEqual([301, path]);
+    expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 301, data: { location: path } });
+  }
+});
+
+test('a page that does not exist gets 404 in the envelope, which says where the pages are', async () => {
+  for (const path of ['/docs/nothing', '/docs//', '/docs/a/b', '/docs/Search', '/docs/search/x']) {
+    const { status, headers, body } = await call(path);
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+      404,
+      'application/json; charset=utf-8',
+      'no-store',
+    ]);
+    expect(JSON.parse(body.toString())).toMatchObject({
+      status: 'error',
+      message: 'There is no such page. All pages are listed at /docs',
+      details: { code: 'ROUTE_NOT_FOUND' },
+    });
+    const posted = await call(path, {}, 'POST');
+    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
+  }
+});
+
+test('every page has the security policy, and no document but pages has it', async () => {
+  for (const path of ['/docs', '/docs/limits', '/docs/search?q=x', '/changelog']) {
+    expect((await call(path)).headers['content-security-policy']).toBe(DOCS_SECURITY_POLICY);
+  }
+  expect((await call('/llms.txt')).headers['content-security-policy']).toBeUndefined();
+});
+
+describe('the search', () => {
+  test('returns a page that is not cached, with GET and HEAD', async () => {
+    const { status, headers, body } = await call('/docs/search?q=ban+player&q=other&x=%22');
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-store',
+    ]);
+    expect(body.toString()).toContain('/docs/reference/moderation#banPlayer');
+    const head = await call('/docs/search?q=ban+player', {}, 'HEAD');
+    expect([head.status, head.body.length]).toEqual([200, 0]);
+  });
+
+  test('without a word shows how to search, and shows what was searched for as text', async () => {
+    expect((await call('/docs/search')).body.toString()).toContain('Type what you look for');
+    const hostile = (await call('/docs/search?q=%3Cscript%3E')).body.toString();
+    expect(hostile).toContain('&lt;script&gt;');
+    expect(hostile).not.toContain('<script>');
+  });
+
+  test('any other method gets 405', async () => {
+    const { status, headers } = await call('/docs/search?q=ban', {}, 'POST');
+    expect([status, headers['allow']]).toEqual([405, 'GET, HEAD']);
+  });
 });
 
 test('/healthz must not be cached', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { docsPage } from '../docs/page.ts';
+import { buildSite } from '../docs/site.ts';
 import { branchesOf } from './alternatives.ts';
 import { type JsonSchema, resolveRef } from './document.ts';
 import { openApiDocument } from './openapi.ts';
@@ -33,9 +33,10 @@ test('a command is for exactly one of all servers, a server and a place', () => 
 });
 
 test('the documentation page has a table of the payload of each type', () => {
-  const page = docsPage(document);
+  const { pages } = buildSite({ document, routes: ROUTES });
+  const page = [pages.find(({ path }) => path === '/docs/reference/commands')?.content].flat()[0]?.text;
   for (const title of ['kick, unban, unmute', 'ban, mute', 'message', 'broadcast', 'shutdown', 'custom']) {
-    expect(page).toContain(`<h4>Body if type is ${title}</h4>`);
+    expect(page).toContain(`<h3>Body if type is ${title}</h3>`);
   }
   expect(page).toContain('<code>payload.delay_seconds</code>');
 });

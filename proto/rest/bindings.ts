@@ -23,7 +23,7 @@ const bindingType = z
   .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
   .meta({ id: 'BindingType', description: 'What a member must have to get the role', example: 'group_rank' });
 
-const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 17 });
+const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 1 });
 const groupId = numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 });
 const minRank = whole(0, 255).meta({ description: 'Lowest rank that matches', example: 50 });
 const maxRank = whole(0, 255).meta({ description: 'Highest rank that matches, at least `min_rank`', example: 255 });
@@ -35,7 +35,7 @@ const outRank = (description: string, example: number) => z.int().nullable().met
 /** A role binding as responses return it. */
 export const binding = z
   .object({
-    id: z.int().min(1).meta({ description: 'Binding ID', example: 17 }),
+    id: z.int().min(1).meta({ description: 'Binding ID', example: 1 }),
     chat_role_id: roleId,
     chat_role_name: z.string().nullable().meta({
       description: 'Role name; null if the role no longer exists or its name is not available from the chat platform',
@@ -70,7 +70,7 @@ export const binding = z
 const noSuchBinding = { NOT_FOUND: 'No such binding in this guild' };
 const identical = 'The guild already has an identical binding: same role, type, target and range';
 const bindingExample = {
-  id: 17,
+  id: 1,
   chat_role_id: '910000000000000001',
   chat_role_name: 'Officer',
   binding_type: 'group_rank',
@@ -183,7 +183,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
           (fields) => fields['min_rank'] != null || fields['max_rank'] != null || fields['priority'] !== undefined,
         ),
       )
-      .meta({ example: { binding_id: 17, min_rank: 100, priority: 5 } }),
+      .meta({ example: { binding_id: 1, min_rank: 100, priority: 5 } }),
     data: binding.meta({ example: bindingExample }),
     status: 200,
     message: 'Binding updated',
@@ -201,7 +201,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     params: z.object({ bindingId }),
     data: z.object({
       removed: z.literal(true).meta({ description: 'Always true' }),
-      id: z.int().min(1).meta({ description: 'ID of the removed binding', example: 17 }),
+      id: z.int().min(1).meta({ description: 'ID of the removed binding', example: 1 }),
     }),
     status: 200,
     message: 'Binding removed',

@@ -74,7 +74,7 @@ export const eventsRoutes = defineRoutes('events', {
       events: z.array(eventSchema).meta({ description: 'Events in the order of `seq`' }),
       next_after: seqOut.meta({
         description: 'Value of `after` for the next request: the last `seq` that was examined',
-        example: 4712,
+        example: 42,
       }),
       oldest_seq: seqOut.meta({
         description: 'The oldest `seq` that is retained; the newest `seq` plus 1 if none is',

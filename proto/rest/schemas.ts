@@ -66,7 +66,7 @@ export const gameId = numberId('a game ID').meta({
 
 export const placeId = numberId('a place ID').meta({
   description: 'Place ID of a game: an integer, or a string of digits',
-  example: 4001,
+  example: 40001,
 });
 
 /** A game account ID in a response, always a number. */

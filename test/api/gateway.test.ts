@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DOCS_SECURITY_POLICY } from '#gateway/docs/page.ts';
+import { DOCS_SECURITY_POLICY } from '#gateway/docs/layout.ts';
 import { waitForWindowTime } from '../measure/windows.ts';
 import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
@@ -258,7 +258,7 @@ describe('limits', () => {
 });
 
 describe('paths without a key', () => {
-  it('are health, the OpenAPI document and the docs page', async () => {
+  it('are health, the OpenAPI document and the pages of the documentation', async () => {
     const base = network.api.replace('/api/v1', '');
     const health = await fetch(`${base}/healthz`);
     expect([health.status, await health.json()]).toMatchObject([200, { status: 'success' }]);
@@ -267,7 +267,11 @@ describe('paths without a key', () => {
     const docs = await fetch(`${base}/docs`);
     expect(docs.headers.get('content-type')).toContain('text/html');
     expect(docs.headers.get('content-security-policy')).toBe(DOCS_SECURITY_POLICY);
-    expect(await docs.text()).toContain('/lookup/status');
+    expect(await docs.text()).toContain('href="/docs/verify-a-player"');
+    for (const path of ['/docs/reference/moderation', '/docs/search?q=ban', '/changelog', '/llms.txt']) {
+      expect((await fetch(base + path)).status).toBe(200);
+    }
+    expect((await fetch(`${base}/docs/nothing`)).status).toBe(404);
     expect((await fetch(`${base}/healthz`, { method: 'POST' })).status).toBe(405);
   });
 });

@@ -9,7 +9,9 @@ export const COMMAND_STATES = ['open', 'finished', 'cancelled'] as const;
 export const COMMAND_SERVER_STATES = ['queued', 'leased', 'expired', 'cancelled', ...ACK_STATUSES] as const;
 
 const placeIdOut = gameIdOut.meta({ description: 'Place ID of the game', example: 40001 });
-const serverIdOut = z.string().meta({ description: 'ID of the game server', example: 'c2f1' });
+const serverIdOut = z
+  .string()
+  .meta({ description: 'ID of the game server', example: 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77' });
 const servers = (description: string, example: number) => z.int().min(0).meta({ description, example });
 
 /** A game server, as its last heartbeat described it. */

@@ -76,7 +76,7 @@ export const statusRoutes = defineRoutes('moderation', {
     params: z.object({ guildId }),
     body: z
       .object({ game_ids: batch(gameId), place_id: optional(placeId) })
-      .meta({ example: { game_ids: [7001, 7004], place_id: 4001 } }),
+      .meta({ example: { game_ids: [7001, 7004], place_id: 40001 } }),
     data: z.object({
       results: z
         .record(

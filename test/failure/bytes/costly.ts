@@ -97,6 +97,7 @@ export const COSTLY: [name: string, outcome: string, bytes: Entry['bytes']][] = 
         `GET ${path} ${V}\nHost: x\nIf-None-Match: ${filled('"a",')}"a"\nAccept-Encoding: ${filled('a,', 100)}br\n\n`,
       ),
   ]),
+  ['a long search', 'answered here', () => wire(`GET /docs/search?q=${filled('a+e+')} ${V}\nHost: x\n\n`)],
   [
     'a long key',
     'INVALID_API_KEY',

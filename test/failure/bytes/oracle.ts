@@ -46,7 +46,14 @@ const MAX_BODY_BYTES = 64 * 1024;
 /** Node counts the bytes of names and values, not of separators. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 100;
-const PUBLIC_PATHS = ['/', '/healthz', '/docs', '/openapi.json'];
+/** The responses to public paths that the corpus contains, and to what becomes of them when bytes are changed. */
+const PUBLIC_PATHS: [path: RegExp, status: number][] = [
+  [/^\/$/, 302],
+  [/^\/(?:healthz|docs(?:\/search)?|openapi\.json)$/, 200],
+  // A slash too many leads to the document; other paths below /docs are pages that do not exist.
+  [/^\/(?:docs(?:\/search)?|openapi\.json)\/$/, 301],
+  [/^\/docs\//, 404],
+];
 const MAX_OPTIONS = 20;
 
 /** Predicts from RFC 9112 and the gateway's documentation, independently of its implementation. */
@@ -120,7 +127,7 @@ function answerTo(message: Message, caller: Caller): Expected {
   const [status, code] = judgement(message, caller);
   if (code !== undefined) return { status, code, ...end, ...waits };
   const [path = ''] = split(message.target);
-  if (path === `${API_PREFIX}/whoami` || PUBLIC_PATHS.includes(path)) return { status, ...end, ...waits };
+  if (path === `${API_PREFIX}/whoami` || publicStatus(path) !== undefined) return { status, ...end, ...waits };
   if (message.body.length > MAX_BODY_BYTES) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   return { status, ...end, passed: message };
 }
@@ -166,12 +173,15 @@ function isReadable(text: string): boolean {
   }
 }
 
+const publicStatus = (path: string) => PUBLIC_PATHS.find(([pattern]) => pattern.test(path))?.[1];
+
 /** Contract, section 2, steps 1 to 5, for a key with all scopes. */
 function judgement(message: Message, { guild, key }: Caller): [number, string?] {
   const [path = '', query = ''] = split(message.target);
-  if (PUBLIC_PATHS.includes(path)) {
-    const status = path === '/' ? 302 : 200;
-    return message.method === 'GET' || message.method === 'HEAD' ? [status] : [405, 'METHOD_NOT_ALLOWED'];
+  const status = publicStatus(path);
+  if (status !== undefined) {
+    if (message.method !== 'GET' && message.method !== 'HEAD') return [405, 'METHOD_NOT_ALLOWED'];
+    return status === 404 ? [404, 'ROUTE_NOT_FOUND'] : [status];
   }
   const onPath = ROUTES.filter((route) => patternOf(route.path).test(path));
   const method = message.method === 'HEAD' ? 'GET' : message.method;

@@ -1,0 +1,3 @@
+import { heartbeat } from './02-heartbeat.ts';
+
+await heartbeat(true);

@@ -1,0 +1,2 @@
+curl -fsS -H "X-API-Key: $KEY" "$API/api/v1/sync/roles" \
+  --json '{"guild_id": "'$GUILD'", "chat_id": "920000000000000005"}' | jq .data

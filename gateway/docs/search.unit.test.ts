@@ -1,0 +1,57 @@
+import { performance } from 'node:perf_hooks';
+import { describe, expect, test } from 'vitest';
+import { pages, site } from './fixture.ts';
+import { unescapeHtml } from './html.ts';
+import { MAX_SEARCH_LENGTH } from './layout.ts';
+import { Search } from './search.ts';
+
+const search = new Search(site);
+
+describe('a search', () => {
+  test.each([
+    ['ban player', '/docs/reference/moderation#banPlayer'],
+    ['BAN PLAYER', '/docs/reference/moderation#banPlayer'],
+    ['/moderation/{guildId}/game/ban', '/docs/reference/moderation#banPlayer'],
+    ['createVerificationToken', '/docs/reference/verification#createVerificationToken'],
+    ['QUOTA_EXCEEDED', '/docs/errors'],
+    ['link.created', '/docs/event-types'],
+    ['retry', '/docs/errors-and-retries'],
+    ['idempotency', '/docs/rules#retrying-a-write'],
+  ])('for %s finds %s', (query, href) => {
+    expect(search.find(query).map((entry) => entry.href)).toContain(href);
+  });
+
+  test('shows what is named like the search first', () => {
+    expect(search.find('ban')[0]?.href).toBe('/docs/reference/moderation#banPlayer');
+    expect(search.find('webhooks')[0]?.title).toMatch(/webhooks/i);
+  });
+
+  test('finds only entries that have all words, and nothing without words', () => {
+    expect(search.find('ban zebra')).toEqual([]);
+    expect(search.find(' ... ')).toEqual([]);
+    expect(search.page('ban zebra')).toContain('Nothing has all words');
+  });
+
+  test('has at most 20 results, each of which leads to a page', () => {
+    const found = search.find('a');
+    expect(found).toHaveLength(20);
+    for (const { href } of found) expect([...pages.keys()]).toContain(href.split('#')[0]);
+  });
+
+  test('shows what was searched for as text, cut to the maximum length', () => {
+    const hostile = `"><script>alert(1)</script>${'x'.repeat(10_000)}`;
+    const page = search.page(hostile);
+    expect(page).not.toContain('<script');
+    expect(unescapeHtml(page)).toContain(hostile.slice(0, MAX_SEARCH_LENGTH));
+    expect(unescapeHtml(page)).not.toContain(hostile.slice(0, MAX_SEARCH_LENGTH + 1));
+  });
+
+  test('takes little time for the longest query with the most words', () => {
+    const query = 'a e i o u n r s t d '.repeat(1_000);
+    search.page(query);
+    const started = performance.now();
+    for (let count = 0; count < 100; count += 1) search.page(query);
+    // A search takes about 0.3 ms; the bound leaves room for a busy machine.
+    expect((performance.now() - started) / 100).toBeLessThan(10);
+  });
+});
