@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openApiDocument } from '#gateway/openapi/openapi.ts';
-import { ROUTES } from '#proto/rest/index.ts';
+import { openApiDocument } from '../../gateway/openapi/openapi.ts';
+import { ROUTES } from '../../proto/rest/index.ts';
 import { clientFiles } from './generator/files.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -1,4 +1,4 @@
-import type { JsonSchema, OpenApiDocument } from '#gateway/openapi/document.ts';
+import type { JsonSchema, OpenApiDocument } from '../../../gateway/openapi/document.ts';
 import { type ClientOperation, operationsOf } from './operations.ts';
 import { commentOf, typeOf } from './types.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '#gateway/openapi/document.ts';
-import { mediaTypeOf, resolveRef } from '#gateway/openapi/document.ts';
+import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '../../../gateway/openapi/document.ts';
+import { mediaTypeOf, resolveRef } from '../../../gateway/openapi/document.ts';
 import { commentOf, typeOf } from './types.ts';
 
 /** The parameter of the path, and the field of a body, that the client fills in. */

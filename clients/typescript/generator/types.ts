@@ -1,4 +1,4 @@
-import type { JsonSchema } from '#gateway/openapi/document.ts';
+import type { JsonSchema } from '../../../gateway/openapi/document.ts';
 
 const COMPONENT = '#/components/schemas/';
 
@@ -69,7 +69,7 @@ export function commentOf(text: string | undefined, indent = ''): string {
 /** True for the schema of a duration such as `7d`, whose type has the units. */
 function isDuration({ pattern }: JsonSchema): boolean {
   if (pattern === undefined) return false;
-  const texts = ['permanent', '7d', '2 weeks'].map((text) => new RegExp(pattern, 'u').test(text));
+  const texts = ['permanent', '7d', '2w'].map((text) => new RegExp(pattern, 'u').test(text));
   return String(texts) === 'true,true,false';
 }
 

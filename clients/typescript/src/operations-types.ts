@@ -565,7 +565,7 @@ export type GameIdInput = number | string;
 export type GuildId = string;
 
 /** ID that the game server chose for itself, such as its job ID */
-export type ServerId = DurationText;
+export type ServerId = string;
 
 /** Kind of action */
 export type ModerationAction = 'ban' | 'unban' | 'mute' | 'unmute';
