@@ -30,10 +30,12 @@ export async function startScriptedServer(steps: readonly Step[]): Promise<Scrip
   const received: Received[] = [];
   const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
-    void text(request).then((body) => {
+    const treat = (body: string) => {
       received.push({ method, url, headers, body });
       steps[Math.min(received.length, steps.length) - 1]?.(response);
-    });
+    };
+    // A client may give up while it sends its body.
+    text(request).then(treat, () => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -7,6 +7,7 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { createLog, type Logger } from '#kit/telemetry/log.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
@@ -18,6 +19,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { connect } from '../network/grpc.ts';
 import { createTestDatabase } from '../postgres/database.ts';
 import { testRedisUrl } from '../redis/database.ts';
+import { asClientCall, callWithClient } from './client-call.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -144,8 +146,13 @@ export class Network {
     return client;
   }
 
-  /** Makes a request to the gateway. */
+  /** Makes a request to the gateway: with the TypeScript client if it is well-formed, otherwise with plain fetch. */
   async call(path: string, { method = 'GET', key, headers = {}, body }: Call = {}): Promise<CallResult> {
+    const call = asClientCall({ path, method, key, headers, body });
+    if (call) {
+      const response = await callWithClient(this.api.slice(0, -API_PREFIX.length), call);
+      return { status: response.status, headers: response.headers, json: response.body };
+    }
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
     const response = await fetch(this.api + path, {
       method,

@@ -8,9 +8,10 @@ import { fail, startScriptedServer, succeed } from '../fixture.ts';
 export async function runEverywhere(folder: string, program: (name: string) => string): Promise<void> {
   const script = join(folder, 'smoke.mjs');
   copyFileSync(join(import.meta.dirname, 'smoke.mjs'), script);
+  const node = nodeOfMachine();
   const runtimes: Record<string, string[] | undefined> = {
     'Node of this repository': [process.execPath, script],
-    'Node of this machine': nodeOfMachine() && [nodeOfMachine() as string, script],
+    'Node of this machine': node === undefined ? undefined : [node, script],
     Bun: isProgram(program('bun')) ? [program('bun'), script] : undefined,
     Deno: isProgram(program('deno')) ? [program('deno'), 'run', '--allow-net', script] : undefined,
   };

@@ -19,8 +19,8 @@ test('reads events, positions and retry, and leaves comments out', async () => {
 });
 
 test('the parts in which a stream arrives do not matter', async () => {
-  expect(await messagesIn(...STREAM)).toEqual(MESSAGES);
-  expect(await messagesIn(...STREAM.replaceAll('\n', '\r\n'))).toEqual(MESSAGES);
+  expect(await messagesIn(...STREAM.split(''))).toEqual(MESSAGES);
+  expect(await messagesIn(...STREAM.replaceAll('\n', '\r\n').split(''))).toEqual(MESSAGES);
 });
 
 test('a message that is not complete is left out', async () => {
