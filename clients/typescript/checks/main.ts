@@ -1,7 +1,7 @@
 // Checks the client as it is published: the files of the package, its types, its size in a bundle, and that it runs on
 // Node 20, Bun and Deno. Needs `npm ci` in this folder: node clients/typescript/checks/main.ts
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openApiDocument } from '../../../gateway/openapi/openapi.ts';
@@ -36,9 +36,41 @@ function checkTypes(folder: string): void {
   const { text, operations } = comparisonOf(document);
   writeFileSync(join(folder, 'comparison.ts'), text);
   // Checks the published declarations too, as a project without skipLibCheck does.
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS, files: ['comparison.ts'] }));
+  const examples = writeExamples(folder);
+  const project = { compilerOptions: OPTIONS, files: ['comparison.ts', ...examples] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
   run('tsc', '-p', folder);
   console.log(`types: ${operations} operations have the types that openapi-typescript generates`);
+  console.log(`README: ${examples.length - 1} examples compile`);
+}
+
+/** What the examples of the README use without declaring it. */
+const GLOBALS = `declare global {
+  const guild: import('@guild-data/client').GuildData;
+  const process: { env: Record<string, string | undefined> };
+  const request: Request;
+  const options: import('@guild-data/client').ClientOptions;
+  const [key, guildId, baseUrl, chatId]: string[] & Record<0 | 1 | 2 | 3, string>;
+  const loadPosition: () => Promise<number>;
+  const savePosition: (seq: number) => void;
+}
+export {};
+`;
+
+/** Writes the examples of the README into files of their own, and returns their names. */
+function writeExamples(folder: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const examples = [...text.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => `${code}`);
+  const files = examples.map((code, index): [string, string] => [
+    `example-${index}.ts`,
+    // `return` needs a function around it, and `import` must be outside of it.
+    code.includes('return ')
+      ? code.replace(/\n\n([^]*)$/, '\n\nexport async function example() {\n$1}\n')
+      : `${code}export {};\n`,
+  ]);
+  files.push(['globals.d.ts', GLOBALS]);
+  for (const [name, code] of files) writeFileSync(join(folder, name), code);
+  return files.map(([name]) => name);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'client-checks-'));

@@ -24,7 +24,7 @@ function recordingClient() {
     baseUrl: 'https://data.example.com',
     maxAttempts: 1,
     fetch: (input, init) => {
-      sent.push({ method: init?.method ?? '', url: new URL(String(input)), headers: new Headers(init?.headers) });
+      sent.push({ method: init?.method ?? '', url: new URL(input as string), headers: new Headers(init?.headers) });
       return Promise.reject(new Error('not sent'));
     },
   });
@@ -77,8 +77,8 @@ test('the generated descriptions have the arguments and the limits of the docume
   for (const { name, args, limit, hasArgs } of operationsOf(document)) {
     const declaration = `export type ${name.charAt(0).toUpperCase()}${name.slice(1)}Args =`;
     expect([name, types.includes(declaration)]).toEqual([name, hasArgs]);
-    for (const field of Object.keys(args.properties ?? {})) expect(types).toMatch(new RegExp(`^ +${field}\\??: `, 'm'));
-    const stated = `category: '${limit?.category}', requests: ${limit?.requests}`;
-    if (limit) expect(text.slice(text.indexOf(`name: '${name}'`)).slice(0, 400)).toContain(stated);
+    for (const field of Object.keys(args.properties ?? {})) expect(types).toMatch(new RegExp(`^ +${field}\\??:`, 'm'));
+    const stated = limit ? `category: '${limit.category}', requests: ${limit.requests}` : 'writes: false';
+    expect(text.slice(text.indexOf(`name: '${name}'`)).slice(0, 400)).toContain(stated);
   }
 });
