@@ -105,7 +105,7 @@ function guildOf({ guild }: Route, { params, header, fields, key }: GuildPlaces)
 }
 
 /** Makes a call with the TypeScript client, once, and checks that its result says the same as the response. */
-export async function callWithClient(baseUrl: string, call: ClientCall): Promise<ResponseInfo> {
+export async function callWithClient(baseUrl: string, call: ClientCall, signal?: AbortSignal): Promise<ResponseInfo> {
   const { operation, key, guildId, args, headers } = call;
   let response: ResponseInfo | undefined;
   const guild = new GuildData({
@@ -120,7 +120,7 @@ export async function callWithClient(baseUrl: string, call: ClientCall): Promise
   const { 'idempotency-key': idempotencyKey, ...others } = headers;
   // The arguments have been checked with the schemas of the route, from which the types of the methods are made.
   const method = guild[operation as 'whoami'] as (...args: unknown[]) => Promise<unknown>;
-  const options: CallOptions = { headers: others, idempotencyKey };
+  const options: CallOptions = { headers: others, idempotencyKey, signal };
   const given = method.length > 1 ? [args, options] : [options];
   const result = await method.apply(guild, given).catch((error: unknown) => error);
   if (!response) throw result;

@@ -46,6 +46,9 @@ export interface Call {
   headers?: Record<string, string>;
   /** Sent as JSON; strings and buffers are sent unchanged. */
   body?: unknown;
+  signal?: AbortSignal;
+  /** The base URL of another gateway, with the API's prefix. */
+  api?: string;
 }
 
 export interface CallResult {
@@ -147,14 +150,15 @@ export class Network {
   }
 
   /** Makes a request to the gateway: with the TypeScript client if it is well-formed, otherwise with plain fetch. */
-  async call(path: string, { method = 'GET', key, headers = {}, body }: Call = {}): Promise<CallResult> {
+  async call(path: string, options: Call = {}): Promise<CallResult> {
+    const { method = 'GET', key, headers = {}, body, signal, api = this.api } = options;
     const call = asClientCall({ path, method, key, headers, body });
     if (call) {
-      const response = await callWithClient(this.api.slice(0, -API_PREFIX.length), call);
+      const response = await callWithClient(api.slice(0, -API_PREFIX.length), call, signal);
       return { status: response.status, headers: response.headers, json: response.body };
     }
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
-    const response = await fetch(this.api + path, {
+    const response = await fetch(api + path, {
       method,
       headers: {
         ...(key === undefined ? {} : { 'x-api-key': key }),
@@ -162,6 +166,7 @@ export class Network {
         ...headers,
       },
       ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+      ...(signal && { signal }),
     });
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
     // A stream of events would never end.
