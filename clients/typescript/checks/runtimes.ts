@@ -1,8 +1,21 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, copyFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fail, startScriptedServer, succeed } from '../fixture.ts';
+
+/** Not in package-lock.json, because registries may lack its packages for other platforms, and then npm ci fails. */
+const DENO = ['npx', '--yes', 'deno@2.9.6'];
+
+function hasDeno(): boolean {
+  const [npx = '', ...args] = DENO;
+  try {
+    execFileSync(npx, [...args, '--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Runs the smoke program with every runtime that is installed here. */
 export async function runEverywhere(folder: string, program: (name: string) => string): Promise<void> {
@@ -13,7 +26,7 @@ export async function runEverywhere(folder: string, program: (name: string) => s
     'Node of this repository': [process.execPath, script],
     'Node of this machine': node === undefined ? undefined : [node, script],
     Bun: isProgram(program('bun')) ? [program('bun'), script] : undefined,
-    Deno: isProgram(program('deno')) ? [program('deno'), 'run', '--allow-net', script] : undefined,
+    Deno: hasDeno() ? [...DENO, 'run', '--allow-net', script] : undefined,
   };
   for (const [name, command] of Object.entries(runtimes)) {
     console.log(command ? `${name}: ${await smoke(command)}` : `NOT CHECKED: ${name}, which is not installed`);
