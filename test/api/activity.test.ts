@@ -236,8 +236,8 @@ describe('waiting polls', () => {
 
   it('end in the service when the client disconnects from the gateway', async () => {
     const gone = new AbortController();
-    const headers = { 'x-api-key': key, 'x-guild-id': GUILD };
-    const waiting = fetch(`${network.api}/game/servers/goes/commands?wait=25`, { headers, signal: gone.signal });
+    const options = { key, headers: { 'x-guild-id': GUILD }, signal: gone.signal };
+    const waiting = network.call('/game/servers/goes/commands?wait=25', options);
     await expect.poll(openPolls).toBe(1);
     gone.abort();
     await expect(waiting).rejects.toThrow('aborted');

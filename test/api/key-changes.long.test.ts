@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => network.stop());
 
 async function statuses(secret: string): Promise<number[]> {
-  const responses = gateways.map((gateway) => fetch(`${gateway}/whoami`, { headers: { 'x-api-key': secret } }));
+  const responses = gateways.map((api) => network.call('/whoami', { api, key: secret }));
   return (await Promise.all(responses)).map((response) => response.status);
 }
 
@@ -55,8 +55,8 @@ describe('a key change reaches every gateway within a second, regardless of the 
     const { id, secret } = await network.createKey({ guildId: OTHER_GUILD });
     const lookup = () =>
       Promise.all(
-        gateways.map((gateway) =>
-          fetch(`${gateway}/lookup/game/7`, { headers: { 'x-api-key': secret, 'x-guild-id': OTHER_GUILD } }),
+        gateways.map((api) =>
+          network.call('/lookup/game/7', { api, key: secret, headers: { 'x-guild-id': OTHER_GUILD } }),
         ),
       );
     expect((await lookup()).map(({ status }) => status)).toEqual([404, 404]);

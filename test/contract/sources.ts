@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '../..');
-const FOLDERS = ['proto', 'services', 'gateway', 'deploy', 'test'];
+const FOLDERS = ['proto', 'services', 'gateway', 'deploy', 'clients', 'test'];
 const ALIASES = Object.entries(packageJson.imports).map(([name, target]) => [name.slice(0, -1), target.slice(0, -1)]);
 
 const IMPORT = /^(?:import|export)\s+(type\s)?([^;'"]*?)\sfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
@@ -33,11 +33,14 @@ export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, 
     return { path, text, imports: importsOf(path, text) };
   });
 
-export const isGenerated = ({ path }: Source) => path.startsWith('proto/gen/');
+export const isGenerated = ({ path }: Source) =>
+  path.startsWith('proto/gen/') || /^clients\/typescript\/src\/operations[^/.]*\.ts$/.test(path);
 
 /** Tests and their helpers: fixtures, and suites that test several implementations. */
 export const isOfTests = (path: string) =>
-  /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
+  /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\/|^clients\/[^/]+\/(?:test|checks)\//.test(
+    path,
+  );
 
 /** Code that runs in production. */
 export const CODE = SOURCES.filter((source) => !isGenerated(source) && !isOfTests(source.path));
@@ -65,7 +68,9 @@ export function filesBelow(folder: string, name: RegExp): string[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
-  return entries.filter((path) => name.test(path) && !path.includes('node_modules')).map((path) => join(folder, path));
+  // Packages, and what is built from the sources.
+  const isSource = (path: string) => !/(?:^|\/)(?:node_modules|dist)\//.test(path);
+  return entries.filter((path) => name.test(path) && isSource(path)).map((path) => join(folder, path));
 }
 
 function importsOf(path: string, text: string): Import[] {

@@ -7,6 +7,7 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { createLog, type Logger } from '#kit/telemetry/log.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
@@ -18,6 +19,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { connect } from '../network/grpc.ts';
 import { createTestDatabase } from '../postgres/database.ts';
 import { testRedisUrl } from '../redis/database.ts';
+import { asClientCall, callWithClient } from './client-call.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -44,6 +46,9 @@ export interface Call {
   headers?: Record<string, string>;
   /** Sent as JSON; strings and buffers are sent unchanged. */
   body?: unknown;
+  signal?: AbortSignal;
+  /** The base URL of another gateway, with the API's prefix. */
+  api?: string;
 }
 
 export interface CallResult {
@@ -144,10 +149,16 @@ export class Network {
     return client;
   }
 
-  /** Makes a request to the gateway. */
-  async call(path: string, { method = 'GET', key, headers = {}, body }: Call = {}): Promise<CallResult> {
+  /** Makes a request to the gateway: with the TypeScript client if it is well-formed, otherwise with plain fetch. */
+  async call(path: string, options: Call = {}): Promise<CallResult> {
+    const { method = 'GET', key, headers = {}, body, signal, api = this.api } = options;
+    const call = asClientCall({ path, method, key, headers, body });
+    if (call) {
+      const response = await callWithClient(api.slice(0, -API_PREFIX.length), call, signal);
+      return { status: response.status, headers: response.headers, json: response.body };
+    }
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
-    const response = await fetch(this.api + path, {
+    const response = await fetch(api + path, {
       method,
       headers: {
         ...(key === undefined ? {} : { 'x-api-key': key }),
@@ -155,6 +166,7 @@ export class Network {
         ...headers,
       },
       ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+      ...(signal && { signal }),
     });
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
     // A stream of events would never end.

@@ -1,0 +1,927 @@
+// Generated from the route table by `npm run clients`. Do not edit.
+import { Client } from './client.ts';
+import type { StreamEnd, StreamOptions } from './event-stream.ts';
+import type { CallOptions } from './operation.ts';
+import * as operations from './operations.ts';
+import type {
+  AcknowledgeCommandArgs,
+  AcknowledgeCommandResult,
+  AddBindingArgs,
+  BanPlayerArgs,
+  Binding,
+  CancelCommandArgs,
+  CancelCommandResult,
+  CheckShieldArgs,
+  CheckShieldBatchArgs,
+  CheckShieldBatchResult,
+  CheckShieldResult,
+  CreatedPunishment,
+  CreateVerificationTokenArgs,
+  CreateVerificationTokenResult,
+  CreateWebhookArgs,
+  DeleteWebhookArgs,
+  DeleteWebhookResult,
+  EndStaffSessionArgs,
+  EndStaffSessionResult,
+  Event,
+  FindPlayerServerArgs,
+  FindPlayerServerResult,
+  FlagPlayerArgs,
+  GameServerWithPlayers,
+  GetBanStatusArgs,
+  GetBanStatusResult,
+  GetCommandArgs,
+  GetCommandResult,
+  GetLinkByChatIdArgs,
+  GetLinkByGameIdArgs,
+  GetLinkStatusesArgs,
+  GetLinkStatusesResult,
+  GetLinksArgs,
+  GetLinksResult,
+  GetMemberArgs,
+  GetMuteStatusArgs,
+  GetMuteStatusResult,
+  GetPlayerStatusesArgs,
+  GetPlayerStatusesResult,
+  GetServerArgs,
+  GetStaffPermissionsArgs,
+  GetSyncJobArgs,
+  GetVerificationTokenArgs,
+  GetVerificationTokenResult,
+  GetWebhookArgs,
+  LiftedPunishment,
+  LinkAccountArgs,
+  LinkRecord,
+  ListActionsArgs,
+  ListActionsResult,
+  ListActiveBansArgs,
+  ListActiveBansResult,
+  ListActiveMutesArgs,
+  ListActiveMutesResult,
+  ListBindingsResult,
+  ListCommandsArgs,
+  ListCommandsResult,
+  ListEventsArgs,
+  ListEventsResult,
+  ListMembersArgs,
+  ListMembersResult,
+  ListModerationLogsArgs,
+  ListModerationLogsResult,
+  ListRolesResult,
+  ListServersArgs,
+  ListServersResult,
+  ListSessionsArgs,
+  ListSessionsResult,
+  ListVerifiedUsersArgs,
+  ListVerifiedUsersResult,
+  ListWebhookDeliveriesArgs,
+  ListWebhookDeliveriesResult,
+  ListWebhooksResult,
+  LogStaffActionArgs,
+  LogStaffActionResult,
+  Member,
+  MutePlayerArgs,
+  NewWebhook,
+  NicknameChange,
+  OwnShieldEntry,
+  PollCommandsArgs,
+  PollCommandsResult,
+  RedeemVerificationTokenArgs,
+  RegisterGameArgs,
+  RegisterGameResult,
+  RemoveBindingArgs,
+  RemoveBindingResult,
+  ReplayWebhookArgs,
+  ReverseLookupArgs,
+  RotateWebhookSecretArgs,
+  RotateWebhookSecretResult,
+  SendCommandArgs,
+  SendCommandResult,
+  SendServerHeartbeatArgs,
+  SendServerHeartbeatResult,
+  SendStaffHeartbeatArgs,
+  SendStaffHeartbeatResult,
+  StaffPermissions,
+  StartStaffSessionArgs,
+  StartStaffSessionResult,
+  StreamEventsArgs,
+  SyncGroupArgs,
+  SyncGroupResult,
+  SyncJob,
+  SyncNicknameArgs,
+  SyncResult,
+  SyncRolesArgs,
+  TestBindingArgs,
+  TestBindingResult,
+  TestWebhookArgs,
+  TestWebhookResult,
+  UnbanPlayerArgs,
+  UnflagPlayerArgs,
+  UnflagPlayerResult,
+  UnlinkAccountArgs,
+  UnlinkAccountResult,
+  UnmutePlayerArgs,
+  UpdateBindingArgs,
+  UpdateWebhookArgs,
+  ValidateBindingArgs,
+  ValidateBindingResult,
+  Webhook,
+  WhoamiResult,
+} from './operations-types.ts';
+
+/** A client with one method per operation. */
+export class OperationMethods extends Client {
+  /** Get the guild and scopes of the API key. */
+  whoami(options?: CallOptions): Promise<WhoamiResult> {
+    return operations.whoami(this, options);
+  }
+
+  /**
+   * Look up the game account of a chat account.
+   *
+   * The key needs the scope `lookup:read`.
+   */
+  getLinkByChatId(args: GetLinkByChatIdArgs, options?: CallOptions): Promise<LinkRecord> {
+    return operations.getLinkByChatId(this, args, options);
+  }
+
+  /**
+   * Look up the chat account of a game account.
+   *
+   * The key needs the scope `lookup:read`.
+   */
+  getLinkByGameId(args: GetLinkByGameIdArgs, options?: CallOptions): Promise<LinkRecord> {
+    return operations.getLinkByGameId(this, args, options);
+  }
+
+  /**
+   * Look up the links of up to 25 users.
+   *
+   * The key needs the scope `lookup:read`.
+   */
+  getLinkStatuses(args: GetLinkStatusesArgs, options?: CallOptions): Promise<GetLinkStatusesResult> {
+    return operations.getLinkStatuses(this, args, options);
+  }
+
+  /**
+   * Look up a link by chat or game account.
+   *
+   * The key needs the scope `lookup:read`.
+   */
+  reverseLookup(args: ReverseLookupArgs, options?: CallOptions): Promise<LinkRecord> {
+    return operations.reverseLookup(this, args, options);
+  }
+
+  /**
+   * List role bindings.
+   *
+   * Ordered by priority, then by ID. Bindings without a priority come last.
+   */
+  listBindings(options?: CallOptions): Promise<ListBindingsResult> {
+    return operations.listBindings(this, options);
+  }
+
+  /**
+   * Add a role binding.
+   *
+   * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. The binding is saved only if the role exists on the chat platform and its target exists on the game platform. Fields that the binding type does not use are validated and then ignored.
+   */
+  addBinding(args: AddBindingArgs, options?: CallOptions): Promise<Binding> {
+    return operations.addBinding(this, args, options);
+  }
+
+  /**
+   * Update a binding's rank range or priority.
+   *
+   * Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.
+   */
+  updateBinding(args: UpdateBindingArgs, options?: CallOptions): Promise<Binding> {
+    return operations.updateBinding(this, args, options);
+  }
+
+  /**
+   * Remove a binding.
+   *
+   * Members keep the role until the next sync.
+   */
+  removeBinding(args: RemoveBindingArgs, options?: CallOptions): Promise<RemoveBindingResult> {
+    return operations.removeBinding(this, args, options);
+  }
+
+  /**
+   * Test a binding for a member.
+   *
+   * Checks whether a verified member matches a `group_rank` binding, and explains why.
+   */
+  testBinding(args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
+    return operations.testBinding(this, args, options);
+  }
+
+  /**
+   * Validate a binding configuration.
+   *
+   * Checks whether the group exists and whether a user can match the rank range. Nothing is saved.
+   */
+  validateBinding(args: ValidateBindingArgs, options?: CallOptions): Promise<ValidateBindingResult> {
+    return operations.validateBinding(this, args, options);
+  }
+
+  /**
+   * List verified users.
+   *
+   * With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in the order of the changes. An entry of `unlinked` removes exactly that pair of accounts: each of them may have a new link by now.
+   *
+   * The key needs the scope `members:read`.
+   */
+  listVerifiedUsers(args?: ListVerifiedUsersArgs, options?: CallOptions): Promise<ListVerifiedUsersResult> {
+    return operations.listVerifiedUsers(this, args, options);
+  }
+
+  /** The pages of `listVerifiedUsers`, one after the other, from `cursor` on. */
+  listVerifiedUsersPages(
+    args?: ListVerifiedUsersArgs,
+    options?: CallOptions,
+  ): AsyncGenerator<ListVerifiedUsersResult, void, void> {
+    return operations.listVerifiedUsersPages(this, args, options);
+  }
+
+  /**
+   * Get a chat account's link and link history.
+   *
+   * The history has the newest 100 changes, newest first.
+   *
+   * The key needs the scope `members:read`.
+   */
+  getLinks(args: GetLinksArgs, options?: CallOptions): Promise<GetLinksResult> {
+    return operations.getLinks(this, args, options);
+  }
+
+  /**
+   * Create a verification token.
+   *
+   * Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  createVerificationToken(
+    args: CreateVerificationTokenArgs,
+    options?: CallOptions,
+  ): Promise<CreateVerificationTokenResult> {
+    return operations.createVerificationToken(this, args, options);
+  }
+
+  /**
+   * Get the status of a verification token.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  getVerificationToken(args: GetVerificationTokenArgs, options?: CallOptions): Promise<GetVerificationTokenResult> {
+    return operations.getVerificationToken(this, args, options);
+  }
+
+  /**
+   * Redeem a verification code or token.
+   *
+   * Links the accounts. Call it from the game server, which knows the game account of the player.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  redeemVerificationToken(args: RedeemVerificationTokenArgs, options?: CallOptions): Promise<LinkRecord> {
+    return operations.redeemVerificationToken(this, args, options);
+  }
+
+  /**
+   * Link a chat account to a game account.
+   *
+   * Links the accounts without a verification code.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  linkAccount(args: LinkAccountArgs, options?: CallOptions): Promise<LinkRecord> {
+    return operations.linkAccount(this, args, options);
+  }
+
+  /**
+   * Unlink a chat account from a game account.
+   *
+   * Also removes the roles that bindings gave to the member. Roles that cannot be removed within three seconds are removed later.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  unlinkAccount(args: UnlinkAccountArgs, options?: CallOptions): Promise<UnlinkAccountResult> {
+    return operations.unlinkAccount(this, args, options);
+  }
+
+  /**
+   * List guild members.
+   *
+   * Ordered by chat ID, without the bot. The data is up to 10 s old. A filtered page may have fewer rows than `limit`, or none, although `next_cursor` is set.
+   *
+   * The key needs the scope `members:read`.
+   */
+  listMembers(args?: ListMembersArgs, options?: CallOptions): Promise<ListMembersResult> {
+    return operations.listMembers(this, args, options);
+  }
+
+  /** The pages of `listMembers`, one after the other, from `cursor` on. */
+  listMembersPages(args?: ListMembersArgs, options?: CallOptions): AsyncGenerator<ListMembersResult, void, void> {
+    return operations.listMembersPages(this, args, options);
+  }
+
+  /**
+   * Get a guild member.
+   *
+   * Reads the current data from the chat platform.
+   *
+   * The key needs the scope `members:read`.
+   */
+  getMember(args: GetMemberArgs, options?: CallOptions): Promise<Member> {
+    return operations.getMember(this, args, options);
+  }
+
+  /**
+   * List guild roles.
+   *
+   * Ordered from highest to lowest, without `@everyone`. The data is up to a minute old.
+   */
+  listRoles(options?: CallOptions): Promise<ListRolesResult> {
+    return operations.listRoles(this, options);
+  }
+
+  /**
+   * Sync a member's roles with the role bindings.
+   *
+   * A role is assigned if the member matches one of its bindings. A role that has a binding, or that an earlier sync assigned, is removed if the member matches none of its bindings and all of them could be evaluated. Repeating the call changes nothing.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  syncRoles(args: SyncRolesArgs, options?: CallOptions): Promise<SyncResult> {
+    return operations.syncRoles(this, args, options);
+  }
+
+  /**
+   * Sync the roles of all verified members for a game group.
+   *
+   * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. If a job of the group has not finished yet, that job is returned and no new one is created.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+    return operations.syncGroup(this, args, options);
+  }
+
+  /**
+   * Get the progress of a sync job.
+   *
+   * A job is deleted 30 days after its end.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  getSyncJob(args: GetSyncJobArgs, options?: CallOptions): Promise<SyncJob> {
+    return operations.getSyncJob(this, args, options);
+  }
+
+  /**
+   * Set or remove a member's nickname.
+   *
+   * Sets the nickname to a text or to the result of a template. A nickname that is already correct is not written again.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  syncNickname(args: SyncNicknameArgs, options?: CallOptions): Promise<NicknameChange> {
+    return operations.syncNickname(this, args, options);
+  }
+
+  /**
+   * Get a player's ban status.
+   *
+   * Without `place_id` only global bans are checked. A change is visible in all responses within 500 ms.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  getBanStatus(args: GetBanStatusArgs, options?: CallOptions): Promise<GetBanStatusResult> {
+    return operations.getBanStatus(this, args, options);
+  }
+
+  /**
+   * Get a player's mute status.
+   *
+   * Without `place_id` only global mutes are checked. A change is visible in all responses within 500 ms.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  getMuteStatus(args: GetMuteStatusArgs, options?: CallOptions): Promise<GetMuteStatusResult> {
+    return operations.getMuteStatus(this, args, options);
+  }
+
+  /**
+   * Get the moderation status of up to 25 players.
+   *
+   * Returns bans, mutes and the flagged list in one request, for example when players join.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  getPlayerStatuses(args: GetPlayerStatusesArgs, options?: CallOptions): Promise<GetPlayerStatusesResult> {
+    return operations.getPlayerStatuses(this, args, options);
+  }
+
+  /**
+   * Check whether a player is on the flagged list.
+   *
+   * If the player has an entry of the guild and one for all guilds, the guild's own is returned.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  checkShield(args: CheckShieldArgs, options?: CallOptions): Promise<CheckShieldResult> {
+    return operations.checkShield(this, args, options);
+  }
+
+  /**
+   * Check whether up to 25 players are on the flagged list.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  checkShieldBatch(args: CheckShieldBatchArgs, options?: CallOptions): Promise<CheckShieldBatchResult> {
+    return operations.checkShieldBatch(this, args, options);
+  }
+
+  /**
+   * Ban a player.
+   *
+   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  banPlayer(args: BanPlayerArgs, options?: CallOptions): Promise<CreatedPunishment> {
+    return operations.banPlayer(this, args, options);
+  }
+
+  /**
+   * Mute a player.
+   *
+   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  mutePlayer(args: MutePlayerArgs, options?: CallOptions): Promise<CreatedPunishment> {
+    return operations.mutePlayer(this, args, options);
+  }
+
+  /**
+   * Unban a player.
+   *
+   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  unbanPlayer(args: UnbanPlayerArgs, options?: CallOptions): Promise<LiftedPunishment> {
+    return operations.unbanPlayer(this, args, options);
+  }
+
+  /**
+   * Unmute a player.
+   *
+   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  unmutePlayer(args: UnmutePlayerArgs, options?: CallOptions): Promise<LiftedPunishment> {
+    return operations.unmutePlayer(this, args, options);
+  }
+
+  /**
+   * List active bans.
+   *
+   * Ordered by end time, permanent entries last. With `updated_since` ordered by the time of the change. Entries that expire are not in `lifted`.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  listActiveBans(args?: ListActiveBansArgs, options?: CallOptions): Promise<ListActiveBansResult> {
+    return operations.listActiveBans(this, args, options);
+  }
+
+  /** The pages of `listActiveBans`, one after the other, from `cursor` on. */
+  listActiveBansPages(
+    args?: ListActiveBansArgs,
+    options?: CallOptions,
+  ): AsyncGenerator<ListActiveBansResult, void, void> {
+    return operations.listActiveBansPages(this, args, options);
+  }
+
+  /**
+   * List active mutes.
+   *
+   * Ordered by end time, permanent entries last. With `updated_since` ordered by the time of the change. Entries that expire are not in `lifted`.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  listActiveMutes(args?: ListActiveMutesArgs, options?: CallOptions): Promise<ListActiveMutesResult> {
+    return operations.listActiveMutes(this, args, options);
+  }
+
+  /** The pages of `listActiveMutes`, one after the other, from `cursor` on. */
+  listActiveMutesPages(
+    args?: ListActiveMutesArgs,
+    options?: CallOptions,
+  ): AsyncGenerator<ListActiveMutesResult, void, void> {
+    return operations.listActiveMutesPages(this, args, options);
+  }
+
+  /**
+   * List moderation log entries.
+   *
+   * Every ban, unban, mute and unmute, newest first.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  listModerationLogs(args?: ListModerationLogsArgs, options?: CallOptions): Promise<ListModerationLogsResult> {
+    return operations.listModerationLogs(this, args, options);
+  }
+
+  /** The pages of `listModerationLogs`, one after the other, from `cursor` on. */
+  listModerationLogsPages(
+    args?: ListModerationLogsArgs,
+    options?: CallOptions,
+  ): AsyncGenerator<ListModerationLogsResult, void, void> {
+    return operations.listModerationLogsPages(this, args, options);
+  }
+
+  /**
+   * Put a player on the guild's flagged list.
+   *
+   * Flags a player in this guild, or replaces the entry that the guild has. The entry takes precedence over one that operators have made for all guilds.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  flagPlayer(args: FlagPlayerArgs, options?: CallOptions): Promise<OwnShieldEntry> {
+    return operations.flagPlayer(this, args, options);
+  }
+
+  /**
+   * Take a player off the guild's flagged list.
+   *
+   * A player whom operators have flagged for all guilds stays flagged.
+   *
+   * The key needs the scope `moderation:write`.
+   */
+  unflagPlayer(args: UnflagPlayerArgs, options?: CallOptions): Promise<UnflagPlayerResult> {
+    return operations.unflagPlayer(this, args, options);
+  }
+
+  /**
+   * Get a player's staff permissions.
+   *
+   * Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  getStaffPermissions(args: GetStaffPermissionsArgs, options?: CallOptions): Promise<StaffPermissions> {
+    return operations.getStaffPermissions(this, args, options);
+  }
+
+  /**
+   * Register a game place.
+   *
+   * Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  registerGame(args: RegisterGameArgs, options?: CallOptions): Promise<RegisterGameResult> {
+    return operations.registerGame(this, args, options);
+  }
+
+  /**
+   * Log a staff action.
+   *
+   * Repeating an `action_id` returns the logged action again, even if the quota is exceeded.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  logStaffAction(args: LogStaffActionArgs, options?: CallOptions): Promise<LogStaffActionResult> {
+    return operations.logStaffAction(this, args, options);
+  }
+
+  /**
+   * Start a staff session.
+   *
+   * Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  startStaffSession(args: StartStaffSessionArgs, options?: CallOptions): Promise<StartStaffSessionResult> {
+    return operations.startStaffSession(this, args, options);
+  }
+
+  /**
+   * Send a staff session heartbeat.
+   *
+   * Keeps up to 25 staff sessions of a server open. Send it every 60 s.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  sendStaffHeartbeat(args: SendStaffHeartbeatArgs, options?: CallOptions): Promise<SendStaffHeartbeatResult> {
+    return operations.sendStaffHeartbeat(this, args, options);
+  }
+
+  /**
+   * End a staff session.
+   *
+   * Repeating the call changes nothing.
+   *
+   * The key needs the scope `activity:write`.
+   */
+  endStaffSession(args: EndStaffSessionArgs, options?: CallOptions): Promise<EndStaffSessionResult> {
+    return operations.endStaffSession(this, args, options);
+  }
+
+  /**
+   * Send a server heartbeat.
+   *
+   * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+   *
+   * The key needs the scope `server:write`.
+   */
+  sendServerHeartbeat(args: SendServerHeartbeatArgs, options?: CallOptions): Promise<SendServerHeartbeatResult> {
+    return operations.sendServerHeartbeat(this, args, options);
+  }
+
+  /**
+   * Poll for commands.
+   *
+   * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+   *
+   * The key needs the scope `server:write`.
+   */
+  pollCommands(args: PollCommandsArgs, options?: CallOptions): Promise<PollCommandsResult> {
+    return operations.pollCommands(this, args, options);
+  }
+
+  /**
+   * Acknowledge a command.
+   *
+   * Reports the result of a command. Repeating the same acknowledgement changes nothing.
+   *
+   * The key needs the scope `server:write`.
+   */
+  acknowledgeCommand(args: AcknowledgeCommandArgs, options?: CallOptions): Promise<AcknowledgeCommandResult> {
+    return operations.acknowledgeCommand(this, args, options);
+  }
+
+  /**
+   * List staff sessions.
+   *
+   * Staff sessions, those that started last first. They are stored for 400 days.
+   *
+   * The key needs the scope `activity:read`.
+   */
+  listSessions(args?: ListSessionsArgs, options?: CallOptions): Promise<ListSessionsResult> {
+    return operations.listSessions(this, args, options);
+  }
+
+  /** The pages of `listSessions`, one after the other, from `cursor` on. */
+  listSessionsPages(args?: ListSessionsArgs, options?: CallOptions): AsyncGenerator<ListSessionsResult, void, void> {
+    return operations.listSessionsPages(this, args, options);
+  }
+
+  /**
+   * List staff actions.
+   *
+   * Logged staff actions, those that occurred last first. They are stored for 400 days.
+   *
+   * The key needs the scope `activity:read`.
+   */
+  listActions(args?: ListActionsArgs, options?: CallOptions): Promise<ListActionsResult> {
+    return operations.listActions(this, args, options);
+  }
+
+  /** The pages of `listActions`, one after the other, from `cursor` on. */
+  listActionsPages(args?: ListActionsArgs, options?: CallOptions): AsyncGenerator<ListActionsResult, void, void> {
+    return operations.listActionsPages(this, args, options);
+  }
+
+  /**
+   * List live game servers.
+   *
+   * The live servers of the guild, ordered by ID, as their last heartbeats described them.
+   *
+   * The key needs the scope `server:read`.
+   */
+  listServers(args?: ListServersArgs, options?: CallOptions): Promise<ListServersResult> {
+    return operations.listServers(this, args, options);
+  }
+
+  /** The pages of `listServers`, one after the other, from `cursor` on. */
+  listServersPages(args?: ListServersArgs, options?: CallOptions): AsyncGenerator<ListServersResult, void, void> {
+    return operations.listServersPages(this, args, options);
+  }
+
+  /**
+   * Get a live game server.
+   *
+   * Returns a live server with its players, as its last heartbeat described it.
+   *
+   * The key needs the scope `server:read`.
+   */
+  getServer(args: GetServerArgs, options?: CallOptions): Promise<GameServerWithPlayers> {
+    return operations.getServer(this, args, options);
+  }
+
+  /**
+   * Find a player's game server.
+   *
+   * Returns the live server whose last heartbeat names the player; the newest heartbeat counts if several do. Only servers that send `players` with their heartbeats are searched.
+   *
+   * The key needs the scope `server:read`.
+   */
+  findPlayerServer(args: FindPlayerServerArgs, options?: CallOptions): Promise<FindPlayerServerResult> {
+    return operations.findPlayerServer(this, args, options);
+  }
+
+  /**
+   * Send a command to game servers.
+   *
+   * Sends a command to one server, to the live servers of a place, or to all live servers; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
+   *
+   * The key needs the scope `commands:write`.
+   */
+  sendCommand(args: SendCommandArgs, options?: CallOptions): Promise<SendCommandResult> {
+    return operations.sendCommand(this, args, options);
+  }
+
+  /**
+   * List commands.
+   *
+   * Returns the commands of the guild with the outcome of each, also those that operators sent and those that report bans and mutes. They are stored for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+   *
+   * The key needs the scope `commands:read`.
+   */
+  listCommands(args?: ListCommandsArgs, options?: CallOptions): Promise<ListCommandsResult> {
+    return operations.listCommands(this, args, options);
+  }
+
+  /** The pages of `listCommands`, one after the other, from `cursor` on. */
+  listCommandsPages(args?: ListCommandsArgs, options?: CallOptions): AsyncGenerator<ListCommandsResult, void, void> {
+    return operations.listCommandsPages(this, args, options);
+  }
+
+  /**
+   * Get a command and its servers.
+   *
+   * Returns a command with its outcome, and a page of the servers that it is for. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+   *
+   * The key needs the scope `commands:read`.
+   */
+  getCommand(args: GetCommandArgs, options?: CallOptions): Promise<GetCommandResult> {
+    return operations.getCommand(this, args, options);
+  }
+
+  /** The pages of `getCommand`, one after the other, from `cursor` on. */
+  getCommandPages(args: GetCommandArgs, options?: CallOptions): AsyncGenerator<GetCommandResult, void, void> {
+    return operations.getCommandPages(this, args, options);
+  }
+
+  /**
+   * Cancel a command.
+   *
+   * Cancels a command for every server that has not received it. Servers that have received it may still execute and acknowledge it.
+   *
+   * The key needs the scope `commands:write`.
+   */
+  cancelCommand(args: CancelCommandArgs, options?: CallOptions): Promise<CancelCommandResult> {
+    return operations.cancelCommand(this, args, options);
+  }
+
+  /**
+   * List events.
+   *
+   * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response is cut at about 1 MiB; ask for the rest with `next_after`.
+   *
+   * The key needs the scope `events:read`.
+   */
+  listEvents(args?: ListEventsArgs, options?: CallOptions): Promise<ListEventsResult> {
+    return operations.listEvents(this, args, options);
+  }
+
+  /**
+   * Stream events.
+   *
+   * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, which clients send when they connect again, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Many clients do so by themselves, but not after an error such as 503. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
+   *
+   * The key needs the scope `events:read`.
+   */
+  streamEvents(args?: StreamEventsArgs, options?: StreamOptions): AsyncGenerator<Event, StreamEnd, void> {
+    return operations.streamEvents(this, args, options);
+  }
+
+  /**
+   * List webhooks.
+   *
+   * Returns all webhooks of the guild, at most 25, the oldest first.
+   *
+   * The key needs the scope `webhooks:read`.
+   */
+  listWebhooks(options?: CallOptions): Promise<ListWebhooksResult> {
+    return operations.listWebhooks(this, options);
+  }
+
+  /**
+   * Create a webhook.
+   *
+   * Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  createWebhook(args: CreateWebhookArgs, options?: CallOptions): Promise<NewWebhook> {
+    return operations.createWebhook(this, args, options);
+  }
+
+  /**
+   * Get a webhook.
+   *
+   * The key needs the scope `webhooks:read`.
+   */
+  getWebhook(args: GetWebhookArgs, options?: CallOptions): Promise<Webhook> {
+    return operations.getWebhook(this, args, options);
+  }
+
+  /**
+   * Change, disable or enable a webhook.
+   *
+   * Omitted fields stay unchanged. A webhook that is enabled again continues after the last event that was sent. A change of `url` or `types`, and enabling, gives the webhook the scopes of this key: its revocation then disables the webhook.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  updateWebhook(args: UpdateWebhookArgs, options?: CallOptions): Promise<Webhook> {
+    return operations.updateWebhook(this, args, options);
+  }
+
+  /**
+   * Delete a webhook.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  deleteWebhook(args: DeleteWebhookArgs, options?: CallOptions): Promise<DeleteWebhookResult> {
+    return operations.deleteWebhook(this, args, options);
+  }
+
+  /**
+   * Rotate the secret of a webhook.
+   *
+   * Returns a new secret. Until the end of the grace period deliveries have the signatures of both.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  rotateWebhookSecret(args: RotateWebhookSecretArgs, options?: CallOptions): Promise<RotateWebhookSecretResult> {
+    return operations.rotateWebhookSecret(this, args, options);
+  }
+
+  /**
+   * Send a test event to a webhook.
+   *
+   * Sends an event of type `webhook.test` immediately, also to a disabled webhook. It is not retried.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  testWebhook(args: TestWebhookArgs, options?: CallOptions): Promise<TestWebhookResult> {
+    return operations.testWebhook(this, args, options);
+  }
+
+  /**
+   * List the delivery attempts of a webhook.
+   *
+   * The newest first. Attempts are retained for seven days.
+   *
+   * The key needs the scope `webhooks:read`.
+   */
+  listWebhookDeliveries(args: ListWebhookDeliveriesArgs, options?: CallOptions): Promise<ListWebhookDeliveriesResult> {
+    return operations.listWebhookDeliveries(this, args, options);
+  }
+
+  /** The pages of `listWebhookDeliveries`, one after the other, from `cursor` on. */
+  listWebhookDeliveriesPages(
+    args: ListWebhookDeliveriesArgs,
+    options?: CallOptions,
+  ): AsyncGenerator<ListWebhookDeliveriesResult, void, void> {
+    return operations.listWebhookDeliveriesPages(this, args, options);
+  }
+
+  /**
+   * Send events to a webhook again.
+   *
+   * With `from` the webhook goes back to that `seq`, and all events from there are sent again. With `event_ids` these events are sent once more.
+   *
+   * The key needs the scope `webhooks:write`.
+   */
+  replayWebhook(args: ReplayWebhookArgs, options?: CallOptions): Promise<Webhook> {
+    return operations.replayWebhook(this, args, options);
+  }
+
+  /**
+   * Check gateway health.
+   *
+   * For load balancers. Needs no API key and has no rate limit.
+   */
+  getHealth(options?: CallOptions): Promise<Record<string, never>> {
+    return operations.getHealth(this, options);
+  }
+}

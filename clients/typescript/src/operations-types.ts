@@ -1,0 +1,2152 @@
+// Generated from the route table by `npm run clients`. Do not edit.
+import type { DurationText } from './duration.ts';
+
+/** A URL to which events are sent */
+export type Webhook = {
+  id: string;
+  guild_id: GuildId;
+  /** Where events are sent */
+  url: string;
+  /** Event types, groups of types such as `ban.*`, or `*` for all types that the key may read */
+  types: string[];
+  /** Note of its owner */
+  description: string | null;
+  /** `chat`: a readable message for an incoming webhook of the chat platform */
+  format: WebhookFormat;
+  /** False: no events are sent */
+  enabled: boolean;
+  /** `gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: the key that created it was revoked; null if it is enabled */
+  disabled_reason: WebhookDisabledReason | null;
+  /** `seq` up to which events were sent, or left out because of their type, or failed and are retried */
+  delivered_seq: number;
+  /** Time of the first failure since the last successful delivery; null if there is none */
+  failing_since: Timestamp | null;
+  created_at: Timestamp;
+};
+
+/** A ban ended. Scope: `moderation:read`. */
+export type BanExpiredEvent = {
+  type: 'ban.expired';
+  data: Punishment | ErasedEventData;
+} & EventEnvelope;
+
+/** A ban or mute */
+export type Punishment = {
+  /** ID, unique in the guild. A newer entry has a higher ID */
+  id: number;
+  /** Game account ID */
+  game_id: number;
+  game_username: GameUsername;
+  /** Reason as it was sent */
+  reason: string;
+  /** Game account ID of the moderator */
+  moderator_game_id: number | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id: ChatId | null;
+  scope: DecisionScope;
+  /** Place ID; null for scope `global` */
+  place_id: number | null;
+  created_at: Timestamp;
+  /** Unix seconds; null if permanent */
+  expires_at: Timestamp | null;
+  /** True if it never expires */
+  is_permanent: boolean;
+  /** Game server that the decision came from */
+  source_server_id: string | null;
+};
+
+/** A ban or mute that was created */
+export type CreatedPunishment = {
+  /** Unknown fields of the body, such as misspelt ones; present only if there were any */
+  ignored_fields?: string[];
+} & Punishment;
+
+/** A ban or mute that was lifted before it expired */
+export type Lifted = {
+  /** ID of the lifted ban or mute */
+  id: number;
+  /** Game account ID */
+  game_id: number;
+  scope: DecisionScope;
+  /** Place ID; null for scope `global` */
+  place_id: number | null;
+  lifted_at: Timestamp;
+};
+
+/** A ban or mute that was lifted before its end */
+export type LiftedPunishmentEvent = {
+  lifted_at: Timestamp;
+} & Punishment;
+
+/** A ban was lifted before its end. Scope: `moderation:read`. */
+export type BanLiftedEvent = {
+  type: 'ban.lifted';
+  data: LiftedPunishmentEvent | ErasedEventData;
+} & EventEnvelope;
+
+/** A chat account was linked with a game account. Scope: `members:read`. */
+export type LinkCreatedEvent = {
+  type: 'link.created';
+  data: LinkRecord | ErasedEventData;
+} & EventEnvelope;
+
+/** A command for a game server */
+export type Command = {
+  /** Command ID, for the acknowledgement */
+  command_id: string;
+  type: CommandType;
+  /** Player whom the command concerns; null if it concerns no single player */
+  target: {
+    /** Game account ID */
+    game_id: number;
+    /** Username in the game */
+    game_username: string | null;
+  } | null;
+  /** Parameters of the command */
+  payload: {
+    [name: string]: unknown;
+  };
+  /** Issuer of the command */
+  issued_by: string | null;
+  created_at: Timestamp;
+  /** The command is not delivered after this time; Unix seconds */
+  expires_at: Timestamp;
+  /** Delivery attempt, starting at 1 */
+  attempt: number;
+  /** The command is delivered again after this time unless it is acknowledged; Unix seconds */
+  lease_expires_at: Timestamp;
+};
+
+/** A command to game servers and its outcome */
+export type CommandRecord = {
+  /** Command ID */
+  command_id: string;
+  type: CommandType;
+  /** Player whom the command concerns; null if it concerns no single player */
+  target: {
+    /** Game account ID */
+    game_id: number;
+    /** Username in the game */
+    game_username: string | null;
+  } | null;
+  /** Parameters of the command */
+  payload: {
+    [name: string]: unknown;
+  };
+  /** Issuer of the command */
+  issued_by: string | null;
+  /** The one server that it is for; null if it is for several */
+  server_id: string | null;
+  /** The place whose servers it is for; null for one server or every place */
+  place_id: number | null;
+  state: CommandState;
+  created_at: Timestamp;
+  /** Time after which it is not delivered */
+  expires_at: Timestamp;
+  /** Time at which it was cancelled */
+  cancelled_at: Timestamp | null;
+  outcome: CommandOutcome;
+};
+
+/** A command to game servers is finished. Scope: `commands:read`. */
+export type CommandFinishedEvent = {
+  type: 'command.finished';
+  data: CommandRecord | ErasedEventData;
+} & EventEnvelope;
+
+/** A game server and its players, as its last heartbeat described them */
+export type GameServerWithPlayers = {
+  /** Players in the last heartbeat; null if the server did not report them */
+  players: ServerPlayer[] | null;
+} & GameServer;
+
+/** A game server came online. Scope: `server:read`. */
+export type ServerOnlineEvent = {
+  type: 'server.online';
+  data: GameServer | ErasedEventData;
+} & EventEnvelope;
+
+/** A game server went offline. Scope: `server:read`. */
+export type ServerOfflineEvent = {
+  type: 'server.offline';
+  data: GameServer | ErasedEventData;
+} & EventEnvelope;
+
+/** A game server, as its last heartbeat described it */
+export type GameServer = {
+  /** ID of the game server */
+  server_id: string;
+  /** Place ID of the game */
+  place_id: number;
+  /** Universe ID of the game */
+  universe_id: number | null;
+  /** Number of players on the server */
+  player_count: number;
+  /** Maximum number of players on the server */
+  max_players: number;
+  /** Frames per second of the server */
+  fps: number | null;
+  /** Version of the plugin */
+  plugin_version: string | null;
+  /** Start of the server; null if it was not reported */
+  started_at: Timestamp | null;
+  /** Time of the last heartbeat */
+  heartbeat_at: Timestamp;
+  /** Time until which the server counts as live without another heartbeat */
+  live_until: Timestamp;
+};
+
+/** A lifted ban or mute */
+export type LiftedPunishment = {
+  /** Number of lifted entries. This one is the global one, or the newest if none is global */
+  lifted_count: number;
+} & LiftedPunishmentEvent;
+
+/** A link was removed. Scope: `members:read`. */
+export type LinkRemovedEvent = {
+  type: 'link.removed';
+  data: Unlinked | ErasedEventData;
+} & EventEnvelope;
+
+/** A logged action of a staff member */
+export type StaffAction = {
+  /** The `action_id` */
+  id: string;
+  /** Game account ID of the staff member */
+  actor_game_id: number;
+  /** Name of the action */
+  action_type: string;
+  /** Game account ID of the player concerned */
+  target_game_id: number | null;
+  /** Place ID of the game */
+  place_id: number | null;
+  /** ID of the game server */
+  server_id: string | null;
+  /** Additional data */
+  details: {
+    [name: string]: unknown;
+  } | null;
+  /** Time of the action */
+  occurred_at: Timestamp;
+  /** Time at which the action was logged */
+  created_at: Timestamp;
+};
+
+/** A member of the guild, with the linked game account */
+export type Member = {
+  chat_id: ChatId;
+  /** Username on the chat platform */
+  username: string;
+  /** Nickname in this guild; null if there is none */
+  nickname: string | null;
+  /** Role IDs, without `@everyone` */
+  roles: RoleId[];
+  /** Unix seconds; null if not available from the chat platform */
+  joined_at: Timestamp | null;
+  /** True if a game account is linked */
+  verified: boolean;
+  /** ID of the linked game account; null if there is none */
+  game_id: number | null;
+  /** Username of the linked game account; null if there is none */
+  game_username: string | null;
+};
+
+/** A mute ended. Scope: `moderation:read`. */
+export type MuteExpiredEvent = {
+  type: 'mute.expired';
+  data: Punishment | ErasedEventData;
+} & EventEnvelope;
+
+/** A mute was lifted before its end. Scope: `moderation:read`. */
+export type MuteLiftedEvent = {
+  type: 'mute.lifted';
+  data: LiftedPunishmentEvent | ErasedEventData;
+} & EventEnvelope;
+
+/** A new webhook with its secret */
+export type NewWebhook = {
+  /** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
+  secret: string;
+} & Webhook;
+
+/** A player on a game server */
+export type ServerPlayer = {
+  /** Game account ID */
+  game_id: number;
+  /** Username in the game; null if it was not reported */
+  username: string | null;
+};
+
+/** A player was banned. Scope: `moderation:read`. */
+export type BanCreatedEvent = {
+  type: 'ban.created';
+  data: Punishment | ErasedEventData;
+} & EventEnvelope;
+
+/** A player was muted. Scope: `moderation:read`. */
+export type MuteCreatedEvent = {
+  type: 'mute.created';
+  data: Punishment | ErasedEventData;
+} & EventEnvelope;
+
+/** A player was put on the flagged list of the guild. Scope: `moderation:read`. */
+export type ShieldAddedEvent = {
+  type: 'shield.added';
+  data: ShieldEntry | ErasedEventData;
+} & EventEnvelope;
+
+/** A player was taken off the flagged list of the guild, or the entry expired. Scope: `moderation:read`. */
+export type ShieldRemovedEvent = {
+  type: 'shield.removed';
+  data: ShieldEntry | ErasedEventData;
+} & EventEnvelope;
+
+/** A removed link */
+export type Unlinked = {
+  chat_id: ChatId;
+  /** Game account ID */
+  game_id: number;
+  unlinked_at: Timestamp;
+};
+
+/** A role binding was added. Any valid key may read it. */
+export type BindingCreatedEvent = {
+  type: 'binding.created';
+  data: Binding | ErasedEventData;
+} & EventEnvelope;
+
+/** A role binding was changed. Any valid key may read it. */
+export type BindingUpdatedEvent = {
+  type: 'binding.updated';
+  data: Binding | ErasedEventData;
+} & EventEnvelope;
+
+/** A role binding was removed. Any valid key may read it. */
+export type BindingRemovedEvent = {
+  type: 'binding.removed';
+  data: Binding | ErasedEventData;
+} & EventEnvelope;
+
+/** A role of the guild on the chat platform */
+export type Role = {
+  id: RoleId;
+  /** Role name */
+  name: string;
+  /** Position in the role hierarchy: a higher value ranks above a lower one */
+  position: number;
+  /** RGB color as one integer; 0 if the role has no color */
+  color: number;
+  /** True if an integration manages the role, so that it cannot be assigned */
+  managed: boolean;
+  /** True if the bot can assign and remove the role */
+  assignable: boolean;
+};
+
+/** A role that could not be assigned or removed */
+export type RoleFailure = {
+  role_id: RoleId;
+  code: RoleFailureCode;
+  /** Explanation for people */
+  message: string;
+};
+
+/** A rule that gives a chat role to members with matching game data. Fields that do not belong to the binding type are null */
+export type Binding = {
+  /** Binding ID */
+  id: number;
+  chat_role_id: RoleId;
+  /** Role name; null if the role no longer exists or its name is not available from the chat platform */
+  chat_role_name: string | null;
+  binding_type: BindingType;
+  /** Group ID, for `group_rank` */
+  game_group_id: number | null;
+  /** Group name; null if the group no longer exists or its name is not available from the game platform */
+  game_group_name: string | null;
+  /** Lowest rank that matches, for `group_rank` */
+  min_rank: number | null;
+  /** Highest rank that matches, for `group_rank` */
+  max_rank: number | null;
+  /** Gamepass ID, for `gamepass` */
+  gamepass_id: number | null;
+  /** Asset ID, for `asset` */
+  asset_id: number | null;
+  /** Badge ID, for `badge` */
+  badge_id: number | null;
+  /** Platform of the account whose age is checked, for `account_age` */
+  account_age_platform: Platform | null;
+  /** Minimum age of the account in days, for `account_age` */
+  account_age_min_days: number | null;
+  /** Position in the list: lower values come first */
+  priority: number | null;
+};
+
+/** A session of a staff member on a game server */
+export type StaffSession = {
+  session_id: string;
+  /** Game account ID */
+  game_id: number;
+  /** Username in the game */
+  game_username: string | null;
+  /** Place ID of the game */
+  place_id: number;
+  /** ID of the game server */
+  server_id: string;
+  started_at: Timestamp;
+  /** End of the session; null while it is open */
+  ended_at: Timestamp | null;
+  /** The last reported total of idle seconds */
+  idle_seconds: number;
+  /** Reason why it ended; `missed beats` if its heartbeats stopped */
+  end_reason: string | null;
+};
+
+/** A staff action was logged. Scope: `activity:read`. */
+export type StaffActionEvent = {
+  type: 'staff.action';
+  data: StaffAction | ErasedEventData;
+} & EventEnvelope;
+
+/** A staff session began. Scope: `activity:read`. */
+export type SessionStartedEvent = {
+  type: 'session.started';
+  data: StaffSession | ErasedEventData;
+} & EventEnvelope;
+
+/** A staff session ended. Scope: `activity:read`. */
+export type SessionEndedEvent = {
+  type: 'session.ended';
+  data: StaffSession | ErasedEventData;
+} & EventEnvelope;
+
+/** A sync of all members ended. Scope: `members:read`. */
+export type SyncJobFinishedEvent = {
+  type: 'sync.job.finished';
+  data: SyncJobFinished | ErasedEventData;
+} & EventEnvelope;
+
+/** A synchronisation that changed roles of a member, or failed to */
+export type RolesChanged = {
+  chat_id: ChatId;
+  /** Game account ID; null if the member is not linked any more */
+  game_id: number | null;
+  /** Roles that were assigned */
+  added: RoleId[];
+  /** Roles that were removed */
+  removed: RoleId[];
+  /** Roles that could not be assigned or removed */
+  failed: RoleFailure[];
+  reason: RolesChangedReason;
+};
+
+/** A webhook was disabled. Scope: `webhooks:read`. */
+export type WebhookDisabledEvent = {
+  type: 'webhook.disabled';
+  data: Webhook | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key expires within seven days. Scope: `webhooks:read`. */
+export type KeyExpiringEvent = {
+  type: 'key.expiring';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key was created. Scope: `webhooks:read`. */
+export type KeyCreatedEvent = {
+  type: 'key.created';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key was edited or rotated. Scope: `webhooks:read`. */
+export type KeyChangedEvent = {
+  type: 'key.changed';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key was found in public; it is revoked by the next event. Scope: `webhooks:read`. */
+export type KeyLeakedEvent = {
+  type: 'key.leaked';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key was revoked. Scope: `webhooks:read`. */
+export type KeyRevokedEvent = {
+  type: 'key.revoked';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/** An API key without its secret */
+export type ApiKey = {
+  /** ID of the key */
+  id: string;
+  /** The first characters of the key, which are not secret */
+  prefix: string;
+  guild_id: GuildId;
+  /** Name of the key */
+  name: string;
+  /** Scopes of the key; null for a legacy key, which may use every route */
+  scopes: string[] | null;
+  /** True if the key was created before scopes existed */
+  legacy: boolean;
+  /** Addresses and CIDR blocks that may use the key; empty for all */
+  ip_allowlist: string[];
+  /** Requests per minute; null if the key has no limit of its own */
+  rate_limit: number | null;
+  created_at: Timestamp;
+  /** Time from which the key no longer works; null if it does not expire */
+  expires_at: Timestamp | null;
+  /** Time at which the key was revoked; null if it is not revoked */
+  revoked_at: Timestamp | null;
+  /** Time until which the replaced secret works; null if there is none */
+  rotated_until: Timestamp | null;
+  /** Time of the last use, to within two minutes; null if the key was not used */
+  last_used_at: Timestamp | null;
+};
+
+/** An attempt to send an event */
+export type WebhookDelivery = {
+  event_id: string;
+  /** `seq` of the event */
+  seq: number;
+  /** Delivery attempt, starting at 1 */
+  attempt: number;
+  /** Time of the attempt, in Unix seconds */
+  at: Timestamp;
+  /** HTTP status; null without a response */
+  status: number | null;
+  /** Time until the response or the failure */
+  latency_ms: number;
+  /** Why there was no response */
+  error: string | null;
+  /** First KiB of the response; null if it was erased with a person that the event named */
+  answer: string | null;
+  /** When the event is sent again; null after a success or the last attempt */
+  next_attempt_at: Timestamp | null;
+};
+
+/** An entry of the flagged list */
+export type ShieldEntry = {
+  /** Game account ID */
+  game_id: number;
+  game_username: GameUsername;
+  /** Reason as it was sent */
+  reason: string;
+  /** Category of the entry */
+  category: string;
+  /** Origin of the entry */
+  source: string;
+  flagged_at: Timestamp;
+};
+
+/** An entry of the guild's own flagged list */
+export type OwnShieldEntry = {
+  /** Unix seconds; null if it does not expire */
+  expires_at: Timestamp | null;
+} & ShieldEntry;
+
+/** Chat account ID (snowflake) */
+export type ChatId = string;
+
+/** Chat role ID (snowflake) */
+export type RoleId = string;
+
+/** Chat roles of a member were added or removed. Scope: `members:read`. */
+export type RolesChangedEvent = {
+  type: 'roles.changed';
+  data: RolesChanged | ErasedEventData;
+} & EventEnvelope;
+
+/** Counts from 1 in each guild, in the order in which events can be read */
+export type EventSeq = number;
+
+/** Game account ID: an integer, or a string of digits */
+export type GameIdInput = number | string;
+
+/** Guild ID (snowflake) */
+export type GuildId = string;
+
+/** ID that the game server chose for itself, such as its job ID */
+export type ServerId = string;
+
+/** Kind of action */
+export type ModerationAction = 'ban' | 'unban' | 'mute' | 'unmute';
+
+/** Number of servers by outcome */
+export type CommandOutcome = {
+  /** Number of servers that it is for */
+  servers: number;
+  /** Servers that received it */
+  delivered: number;
+  /** Servers that acknowledged it with `success` */
+  succeeded: number;
+  /** Servers that acknowledged it with `failed` */
+  failed: number;
+  /** Servers that acknowledged it with `rejected` */
+  rejected: number;
+  /** Servers that did not acknowledge it in time */
+  expired: number;
+  /** Servers that did not receive it, because it was cancelled */
+  cancelled: number;
+};
+
+/** One entry of the moderation log */
+export type ModerationLogEntry = {
+  /** ID, unique in the guild. A newer entry has a higher ID */
+  id: number;
+  action: ModerationAction;
+  /** Game account ID */
+  game_id: number;
+  game_username: GameUsername;
+  /** Reason as it was sent */
+  reason: string | null;
+  /** Game account ID of the moderator */
+  moderator_game_id: number | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id: ChatId | null;
+  scope: DecisionScope;
+  /** Place ID; null for scope `global` */
+  place_id: number | null;
+  /** Duration in seconds; null if permanent, and for `unban` and `unmute` */
+  duration_seconds: number | null;
+  /** Unix seconds; null if permanent */
+  expires_at: Timestamp | null;
+  /** Game server that the decision came from */
+  source_server_id: string | null;
+  created_at: Timestamp;
+};
+
+/** Pass it as `cursor` to get the next page; null on the last page */
+export type NextCursor = string | null;
+
+/** Reason code */
+export type RoleFailureCode =
+  | 'ROLE_ABOVE_BOT'
+  | 'ROLE_MANAGED'
+  | 'ROLE_UNKNOWN'
+  | 'MISSING_PERMISSION'
+  | 'PLATFORM_ERROR';
+
+/** Replaces the data of events that named a person whose data was erased */
+export type ErasedEventData = {
+  erased: true;
+};
+
+/** Result of the command */
+export type AckStatus = 'success' | 'failed' | 'rejected';
+
+/** Something that happened to the data of a guild, by `type` */
+export type Event =
+  | LinkCreatedEvent
+  | LinkRemovedEvent
+  | BanCreatedEvent
+  | BanLiftedEvent
+  | BanExpiredEvent
+  | MuteCreatedEvent
+  | MuteLiftedEvent
+  | MuteExpiredEvent
+  | ShieldAddedEvent
+  | ShieldRemovedEvent
+  | BindingCreatedEvent
+  | BindingUpdatedEvent
+  | BindingRemovedEvent
+  | RolesChangedEvent
+  | NicknameChangedEvent
+  | SyncJobFinishedEvent
+  | SessionStartedEvent
+  | SessionEndedEvent
+  | StaffActionEvent
+  | ServerOnlineEvent
+  | ServerOfflineEvent
+  | CommandFinishedEvent
+  | KeyCreatedEvent
+  | KeyChangedEvent
+  | KeyRevokedEvent
+  | KeyExpiringEvent
+  | KeyLeakedEvent
+  | WebhookDisabledEvent
+  | PersonErasedEvent;
+
+/** Status of the token: `completed` if it was redeemed */
+export type TokenStatus = 'pending' | 'completed' | 'expired';
+
+/** The ID of the event, a UUID; the header `webhook-id` of its deliveries */
+export type EventId = string;
+
+/** The accounts whose data mirrors must erase too */
+export type ErasedPerson = {
+  /** The erased chat account; null if none was given */
+  chat_id: ChatId | null;
+  /** The erased game account; null if none was given */
+  game_id: number | null;
+};
+
+/** The active ban; the global one if there are several */
+export type BanInfo = {
+  /** Reason as it was sent */
+  reason: string;
+  created_at: Timestamp;
+  /** Unix seconds; null if permanent */
+  expires_at: Timestamp | null;
+  /** True if it never expires */
+  is_permanent: boolean;
+  /** The moderator's chat account ID, otherwise the game account ID; null if no moderator was given */
+  banned_by: string | null;
+};
+
+/** The active mute; the global one if there are several */
+export type MuteInfo = {
+  /** Reason as it was sent */
+  reason: string;
+  created_at: Timestamp;
+  /** Unix seconds; null if permanent */
+  expires_at: Timestamp | null;
+  /** True if it never expires */
+  is_permanent: boolean;
+  /** The moderator's chat account ID, otherwise the game account ID; null if no moderator was given */
+  muted_by: string | null;
+};
+
+/** The chat or the game platform */
+export type Platform = 'chat' | 'game';
+
+/** The data of a person was erased. Scope: `moderation:read`. */
+export type PersonErasedEvent = {
+  type: 'person.erased';
+  data: ErasedPerson | ErasedEventData;
+} & EventEnvelope;
+
+/** The end of a synchronisation of all members */
+export type SyncJobFinished = {
+  /** ID of the job, for `GET /sync/jobs/{jobId}`, which also lists its errors */
+  job_id: string;
+  /** Group ID on the game platform */
+  game_group_id: number;
+  /** Number of verified members of the guild */
+  total: number;
+  /** Number of members processed. Users who left the guild are counted at the end */
+  done: number;
+  /** Number of members whose roles changed */
+  changed: number;
+  /** Number of members with a role that could not be assigned or removed */
+  failed: number;
+  started_at: Timestamp | null;
+  finished_at: Timestamp | null;
+  /** `failed`: see `cause` */
+  state: 'done' | 'failed';
+  /** Why the job failed; null if it did not */
+  cause: {
+    /** Explanation for people */
+    message: string;
+    /** Reason code; `CANCELLED` if an operator cancelled the job */
+    code: string;
+  } | null;
+};
+
+/** The format in which a webhook receives events */
+export type WebhookFormat = 'standard' | 'chat';
+
+/** The former and the new nickname of a member */
+export type NicknameChange = {
+  chat_id: ChatId;
+  /** Nickname in this guild; null if there is none */
+  from: string | null;
+  /** Nickname in this guild; null if there is none */
+  to: string | null;
+};
+
+/** The kind of change */
+export type LinkAction = 'linked' | 'unlinked';
+
+/** The link between a chat account and a game account */
+export type LinkRecord = {
+  chat_id: ChatId;
+  /** Game account ID */
+  game_id: number;
+  /** Username in the game */
+  game_username: string;
+  /** Always true in a returned record */
+  verified: boolean;
+};
+
+/** The nickname of a member was changed. Scope: `members:read`. */
+export type NicknameChangedEvent = {
+  type: 'nickname.changed';
+  data: NicknameChange | ErasedEventData;
+} & EventEnvelope;
+
+/** The progress of a sync of all members */
+export type SyncJob = {
+  state: SyncJobState;
+  /** Number of verified members of the guild */
+  total: number;
+  /** Number of members processed. Users who left the guild are counted at the end */
+  done: number;
+  /** Number of members whose roles changed */
+  changed: number;
+  /** Number of members with a role that could not be assigned or removed */
+  failed: number;
+  /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed */
+  errors: {
+    chat_id: ChatId | null;
+    role_id: RoleId | null;
+    /** Reason code */
+    code: string;
+    /** Explanation for people */
+    message: string;
+  }[];
+  started_at: Timestamp | null;
+  finished_at: Timestamp | null;
+};
+
+/** The staff permissions of a player */
+export type StaffPermissions = {
+  /** Game account ID */
+  game_id: number;
+  /** ID of the linked chat account; null if none is linked */
+  chat_id: ChatId | null;
+  /** True if the member has a staff role */
+  is_staff: boolean;
+  /** Level of the highest staff role; 0 if the player is not staff */
+  level: number;
+  /** Name of the staff role with the highest level; null if the player is not staff */
+  role_name: string | null;
+  /** Permissions of all staff roles of the member, without duplicates */
+  permissions: string[];
+  /** How many seconds this response may be cached */
+  cache_seconds: number;
+};
+
+/** The state of a command on one game server */
+export type CommandServer = {
+  /** ID of the game server */
+  server_id: string;
+  /** `queued` or `leased` while it waits for an acknowledgement, then the acknowledged status, `expired` or `cancelled` */
+  state: 'queued' | 'leased' | 'expired' | 'cancelled' | 'success' | 'failed' | 'rejected';
+  /** Number of deliveries */
+  attempt: number;
+  /** Time of the acknowledgement */
+  acked_at: Timestamp | null;
+  /** Result that the server reported, or null */
+  result: unknown;
+  /** Error that the server reported */
+  error: string | null;
+};
+
+/** Type of the command */
+export type CommandType =
+  | 'kick'
+  | 'ban'
+  | 'unban'
+  | 'mute'
+  | 'unmute'
+  | 'message'
+  | 'broadcast'
+  | 'shutdown'
+  | 'custom';
+
+/** Unix seconds */
+export type Timestamp = number;
+
+/** Username in the game */
+export type GameUsername = string | null;
+
+/** What a member must have to get the role */
+export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'account_age';
+
+/** What a sync of one member changed, or would change */
+export type SyncResult = {
+  chat_id: ChatId;
+  /** Game account ID */
+  game_id: number;
+  /** Roles that were assigned */
+  added: RoleId[];
+  /** Roles that were removed */
+  removed: RoleId[];
+  /** Roles of bindings that the member had and keeps */
+  unchanged: RoleId[];
+  /** Roles that could not be assigned or removed */
+  failed: RoleFailure[];
+  /** Always null: this route does not change the nickname */
+  nickname: null;
+  /** Result of the evaluated bindings */
+  bindings: {
+    /** Number of bindings that were evaluated */
+    evaluated: number;
+    /** Number of bindings that the member matches */
+    matched: number;
+    /** Number of bindings that could not be evaluated; their roles are neither assigned nor removed */
+    unknown: number;
+  };
+  /** True if a dry run was requested, so that nothing was changed */
+  dry_run: boolean;
+};
+
+/** Whether a player is banned, muted or flagged */
+export type PlayerStatus = {
+  /** True if the player has an active ban */
+  banned: boolean;
+  ban_info: BanInfo | null;
+  /** True if the player has an active mute */
+  muted: boolean;
+  mute_info: MuteInfo | null;
+  /** True if the player is on the flagged list */
+  flagged: boolean;
+};
+
+/** Whether it applies in all places or in one place */
+export type DecisionScope = 'global' | 'place';
+
+/** Whether servers may still execute it */
+export type CommandState = 'open' | 'finished' | 'cancelled';
+
+/** Who caused an event */
+export type EventSource = {
+  kind: EventSourceKind;
+  /** The prefix of the API key, the chat ID of a person in the console, the name of an operator or of a service; null for a person if your key has no `moderation:read` */
+  id: string | null;
+};
+
+/** Who caused the event */
+export type EventSourceKind = 'api_key' | 'console' | 'operator' | 'system';
+
+/** Why a webhook is disabled */
+export type WebhookDisabledReason = 'requested' | 'operator' | 'gone' | 'failing' | 'key_revoked';
+
+/** Why: `bindings`: the roles follow the bindings; `unlinked`: the member is not linked any more */
+export type RolesChangedReason = 'bindings' | 'unlinked';
+
+/** `paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day */
+export type SyncJobState = 'queued' | 'running' | 'paused' | 'done' | 'failed';
+
+export type AcknowledgeCommandResult = {
+  command_id: string;
+  status: AckStatus;
+  acked_at: Timestamp;
+};
+
+export type CancelCommandResult = {
+  /** Number of servers that will not receive it */
+  cancelled: number;
+};
+
+export type CheckShieldBatchResult = {
+  /** Entries by requested game account ID; null if the player is not on the flagged list */
+  results: {
+    [name: string]: ShieldEntry | null;
+  };
+};
+
+export type CheckShieldResult = {
+  /** True if the player is on the flagged list */
+  flagged: boolean;
+  /** Entry of the flagged list; null if the player is not on it */
+  entry: ShieldEntry | null;
+};
+
+export type CreateVerificationTokenResult = {
+  /** Token for use in a link; returned only once */
+  token: string;
+  /** Code of eight characters for a player to type; returned only once */
+  code: string;
+  expires_at: Timestamp;
+};
+
+export type DeleteWebhookResult = {
+  /** Always true */
+  removed: true;
+  id: string;
+};
+
+export type EndStaffSessionResult = {
+  session_id: string;
+  started_at: Timestamp;
+  ended_at: Timestamp;
+  /** Seconds from start to end */
+  duration_seconds: number;
+  /** The last reported total of idle seconds */
+  idle_seconds: number;
+};
+
+export type EventEnvelope = {
+  id: EventId;
+  guild_id: GuildId;
+  seq: EventSeq;
+  /** When it happened, in Unix seconds */
+  created_at: number;
+  source: EventSource;
+  /** Set if `data` was cut to keep the event below 20 KB */
+  truncated?: true;
+};
+
+export type FindPlayerServerResult = {
+  /** The server; null if no live server reports the player */
+  server: GameServer | null;
+};
+
+export type GetBanStatusResult = {
+  /** True if the player has an active ban */
+  banned: boolean;
+  ban_info?: BanInfo;
+};
+
+export type GetCommandResult = {
+  /** A page of its servers, ordered by ID */
+  servers: CommandServer[];
+  next_cursor: NextCursor;
+} & CommandRecord;
+
+export type GetLinkStatusesResult = {
+  /** Links by requested ID; null if the user is not verified in the guild */
+  results: {
+    [name: string]: LinkRecord | null;
+  };
+};
+
+export type GetLinksResult = {
+  /** The current link; null if the account is not linked */
+  link: LinkRecord | null;
+  history: {
+    action: LinkAction;
+    chat_id: ChatId;
+    /** Game account ID */
+    game_id: number;
+    /** Username in the game */
+    game_username: string;
+    created_at: Timestamp;
+  }[];
+};
+
+export type GetMuteStatusResult = {
+  /** True if the player has an active mute */
+  muted: boolean;
+  mute_info?: MuteInfo;
+};
+
+export type GetPlayerStatusesResult = {
+  /** Status by requested game account ID */
+  results: {
+    [name: string]: PlayerStatus;
+  };
+};
+
+export type GetVerificationTokenResult = {
+  status: TokenStatus;
+  chat_id: ChatId;
+  /** Game account that redeemed the token; null if it was not redeemed */
+  game_id: number | null;
+  expires_at: Timestamp;
+};
+
+export type ListActionsResult = {
+  actions: StaffAction[];
+  next_cursor: NextCursor;
+};
+
+export type ListActiveBansResult = {
+  bans: Punishment[];
+  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
+  server_time: Timestamp;
+  /** Entries that were lifted since `updated_since`; present only if that was given */
+  lifted?: Lifted[];
+  next_cursor: NextCursor;
+};
+
+export type ListActiveMutesResult = {
+  mutes: Punishment[];
+  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
+  server_time: Timestamp;
+  /** Entries that were lifted since `updated_since`; present only if that was given */
+  lifted?: Lifted[];
+  next_cursor: NextCursor;
+};
+
+export type ListBindingsResult = {
+  bindings: Binding[];
+};
+
+export type ListCommandsResult = {
+  /** Newest first */
+  commands: CommandRecord[];
+  next_cursor: NextCursor;
+};
+
+export type ListEventsResult = {
+  /** Events in the order of `seq` */
+  events: Event[];
+  /** Value of `after` for the next request: the last `seq` that was examined */
+  next_after: number;
+  /** The oldest `seq` that is retained; the newest `seq` plus 1 if none is */
+  oldest_seq: number;
+};
+
+export type ListMembersResult = {
+  members: Member[];
+  next_cursor: NextCursor;
+};
+
+export type ListModerationLogsResult = {
+  logs: ModerationLogEntry[];
+  next_cursor: NextCursor;
+};
+
+export type ListRolesResult = {
+  roles: Role[];
+};
+
+export type ListServersResult = {
+  servers: GameServer[];
+  next_cursor: NextCursor;
+};
+
+export type ListSessionsResult = {
+  sessions: StaffSession[];
+  next_cursor: NextCursor;
+};
+
+export type ListVerifiedUsersResult = {
+  users: LinkRecord[];
+  /** Links that were removed since `updated_since`; present only if that was given */
+  unlinked?: Unlinked[];
+  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
+  server_time: Timestamp;
+  next_cursor: NextCursor;
+};
+
+export type ListWebhookDeliveriesResult = {
+  deliveries: WebhookDelivery[];
+  next_cursor: NextCursor;
+};
+
+export type ListWebhooksResult = {
+  webhooks: Webhook[];
+};
+
+export type LogStaffActionResult = {
+  /** The `action_id` */
+  id: string;
+};
+
+export type PollCommandsResult = {
+  /** Commands, oldest first */
+  commands: Command[];
+  /** Seconds until the next poll, if you poll without `wait`; increases with the number of live servers */
+  poll_after_seconds: number;
+};
+
+export type RegisterGameResult = {
+  /** ID of the registration; always the same for the same place */
+  registration_id: number;
+  /** False if the place was already registered */
+  created: boolean;
+  /** Intervals for the plugin. Later responses may change them */
+  config: {
+    /** Seconds between server heartbeats */
+    server_heartbeat_seconds: number;
+    /** Seconds between staff heartbeats */
+    staff_heartbeat_seconds: number;
+    /** Seconds between polls for commands */
+    poll_seconds: number;
+    /** How many seconds staff permissions may be cached */
+    permission_cache_seconds: number;
+  };
+};
+
+export type RemoveBindingResult = {
+  /** Always true */
+  removed: true;
+  /** ID of the removed binding */
+  id: number;
+};
+
+export type RotateWebhookSecretResult = {
+  id: string;
+  /** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
+  secret: string;
+  /** Time until which the previous secret signs too */
+  previous_until: Timestamp;
+};
+
+export type SendCommandResult = {
+  /** Command ID */
+  command_id: string;
+  /** Number of servers that the command is for */
+  servers: number;
+  /** Time after which it is not delivered */
+  expires_at: Timestamp;
+};
+
+export type SendServerHeartbeatResult = {
+  server_time: Timestamp;
+  /** Seconds until the next heartbeat; increases with the number of live servers */
+  next_heartbeat_seconds: number;
+  /** Up to 20 commands, oldest first */
+  commands: Command[];
+};
+
+export type SendStaffHeartbeatResult = {
+  /** IDs of the sessions that stay open */
+  active: string[];
+  /** IDs of sessions that have ended or do not belong to this server. Start new sessions instead */
+  stale: string[];
+};
+
+export type StartStaffSessionResult = {
+  session_id: string;
+  started_at: Timestamp;
+  /** True if the user had an open session on this server, which was resumed */
+  resumed: boolean;
+};
+
+export type SyncGroupResult = {
+  /** ID of the job, for `GET /sync/jobs/{jobId}` */
+  job_id: string;
+  /** Number of verified members of the guild */
+  total: number;
+};
+
+export type TestBindingResult = {
+  /** True if the member matches the binding and gets its role */
+  matches: boolean;
+  /** Explanation for people */
+  reason: string;
+  /** The member's matching rank, otherwise the highest one; 0 if not in the group */
+  user_rank?: number;
+};
+
+export type TestWebhookResult = {
+  /** HTTP status; null if there was no response */
+  status: number | null;
+  /** Time until the response in milliseconds */
+  latency_ms: number;
+  /** First KiB of the response */
+  answer: string;
+  /** Why there was no response; null if there was */
+  error: string | null;
+};
+
+export type UnflagPlayerResult = {
+  /** Always true */
+  removed: true;
+  /** Game account ID */
+  game_id: number;
+};
+
+export type UnlinkAccountResult = {
+  /** Always true */
+  unlinked: true;
+  chat_id: ChatId;
+  /** Game account ID */
+  game_id: number;
+};
+
+export type ValidateBindingResult = {
+  /** True if the group exists and a user can match: the group has a role in the range, or the range includes 0, the rank of users who are not in the group */
+  valid: boolean;
+  /** The group ID of the request */
+  group_id: number;
+  /** Group name; null if the group does not exist */
+  group_name: string | null;
+  /** Explanation for people; present only if `valid` is false */
+  reason?: string;
+};
+
+export type WhoamiResult = {
+  guild_id: GuildId;
+  /** The first characters of the key, which are not secret */
+  prefix: string;
+  /** Scopes of the key; null for a legacy key, which may use every route */
+  scopes: string[] | null;
+  /** True if the key was created before scopes existed */
+  legacy: boolean;
+};
+
+/** Arguments of `getLinkByChatId`. */
+export type GetLinkByChatIdArgs = {
+  /** Chat account ID (snowflake) */
+  chatId: ChatId;
+};
+
+/** Arguments of `getLinkByGameId`. */
+export type GetLinkByGameIdArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `getLinkStatuses`. */
+export type GetLinkStatusesArgs =
+  | {
+      chat_ids: ChatId[];
+      game_ids?: null;
+    }
+  | {
+      game_ids: GameIdInput[];
+      chat_ids?: null;
+    };
+
+/** Arguments of `reverseLookup`. */
+export type ReverseLookupArgs =
+  | {
+      chat_id: ChatId;
+      game_id?: null;
+    }
+  | {
+      game_id: GameIdInput;
+      chat_id?: null;
+    };
+
+/** Arguments of `addBinding`. */
+export type AddBindingArgs = {
+  chat_role_id: RoleId;
+  /** Position in the list: lower values come first */
+  priority?: number | null;
+} & (
+  | {
+      binding_type: 'group_rank';
+      /** Group ID; required for `group_rank` */
+      game_group_id: number | string;
+      /** Lowest rank that matches; required for `group_rank` */
+      min_rank: number;
+      /** Highest rank that matches, at least `min_rank`; required for `group_rank` */
+      max_rank: number;
+    }
+  | {
+      binding_type: 'gamepass';
+      /** Gamepass ID; required for `gamepass` */
+      game_gamepass_id: number | string;
+    }
+  | {
+      binding_type: 'asset';
+      /** Asset ID; required for `asset` */
+      game_asset_id: number | string;
+    }
+  | {
+      binding_type: 'badge';
+      /** Badge ID; required for `badge` */
+      game_badge_id: number | string;
+    }
+  | {
+      binding_type: 'account_age';
+      /** Platform of the account whose age is checked; required for `account_age` */
+      account_age_platform: Platform;
+      /** Minimum age of the account in days; required for `account_age` */
+      account_age_min_days: number;
+    }
+);
+
+/** Arguments of `updateBinding`. */
+export type UpdateBindingArgs = {
+  /** Binding ID */
+  binding_id: number | string;
+  /** Lowest rank that matches */
+  min_rank?: number | null;
+  /** Highest rank that matches */
+  max_rank?: number | null;
+  /** New priority; null removes it */
+  priority?: number | null;
+};
+
+/** Arguments of `removeBinding`. */
+export type RemoveBindingArgs = {
+  /** Binding ID */
+  bindingId: number | string;
+};
+
+/** Arguments of `testBinding`. */
+export type TestBindingArgs = {
+  chat_id: ChatId;
+  /** Binding ID */
+  binding_id: number | string;
+};
+
+/** Arguments of `validateBinding`. */
+export type ValidateBindingArgs = {
+  /** Group ID on the game platform */
+  game_group_id: number | string;
+  /** Lowest rank that matches */
+  min_rank: number;
+  /** Highest rank that matches, at least `min_rank` */
+  max_rank: number;
+};
+
+/** Arguments of `listVerifiedUsers`. */
+export type ListVerifiedUsersArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response */
+  updated_since?: number;
+};
+
+/** Arguments of `getLinks`. */
+export type GetLinksArgs = {
+  /** Chat account ID (snowflake) */
+  chatId: ChatId;
+};
+
+/** Arguments of `createVerificationToken`. */
+export type CreateVerificationTokenArgs = {
+  chat_id: ChatId;
+  /** Lifetime of the token in seconds; 900 if omitted */
+  ttl_seconds?: number | null;
+};
+
+/** Arguments of `getVerificationToken`. */
+export type GetVerificationTokenArgs = {
+  /** The `token` that was returned when it was created */
+  token: string;
+};
+
+/** Arguments of `redeemVerificationToken`. */
+export type RedeemVerificationTokenArgs = {
+  game_id: GameIdInput;
+  /** Username in the game */
+  game_username: string;
+} & (
+  | {
+      /** Code as typed by the player. Case, dashes and spaces are ignored */
+      code: string;
+      token?: null;
+    }
+  | {
+      /** Token from a link, instead of `code` */
+      token: string;
+      code?: null;
+    }
+);
+
+/** Arguments of `linkAccount`. */
+export type LinkAccountArgs = {
+  chat_id: ChatId;
+  game_id: GameIdInput;
+  /** Username in the game; requested from the game platform if omitted */
+  game_username?: string | null;
+};
+
+/** Arguments of `unlinkAccount`. */
+export type UnlinkAccountArgs =
+  | {
+      chat_id: ChatId;
+      game_id?: null;
+    }
+  | {
+      game_id: GameIdInput;
+      chat_id?: null;
+    };
+
+/** Arguments of `listMembers`. */
+export type ListMembersArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Only members who have this role */
+  role_id?: RoleId;
+  /** Only members who have (`true`) or do not have (`false`) a linked game account */
+  verified?: 'true' | 'false';
+};
+
+/** Arguments of `getMember`. */
+export type GetMemberArgs = {
+  /** Chat account ID (snowflake) */
+  chatId: ChatId;
+};
+
+/** Arguments of `syncRoles`. */
+export type SyncRolesArgs = {
+  /** If true, the response reports what would change, and nothing is changed */
+  dry_run?: boolean | null;
+} & (
+  | {
+      chat_id: ChatId;
+      game_id?: null;
+    }
+  | {
+      game_id: GameIdInput;
+      chat_id?: null;
+    }
+);
+
+/** Arguments of `syncGroup`. */
+export type SyncGroupArgs = {
+  /** Group ID on the game platform */
+  game_group_id: number | string;
+};
+
+/** Arguments of `getSyncJob`. */
+export type GetSyncJobArgs = {
+  /** The `job_id` that was returned when the job was started */
+  jobId: string;
+};
+
+/** Arguments of `syncNickname`. */
+export type SyncNicknameArgs = {
+  chat_id: ChatId;
+  /** Group ID for `{rank_name}`; the group of the first `group_rank` binding if omitted */
+  game_group_id?: number | string | null;
+} & (
+  | {
+      /** New nickname of at most 32 characters; null removes the nickname */
+      nickname: string | null;
+      template?: null;
+    }
+  | {
+      /** Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest */
+      template: string;
+      nickname?: null;
+    }
+);
+
+/** Arguments of `getBanStatus`. */
+export type GetBanStatusArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  identifier: GameIdInput;
+  /** Place ID; bans and mutes of this place are checked too */
+  place_id?: number | string;
+  /** If `true`, the database is read; otherwise the response may be up to 10 s old */
+  no_cache?: 'true' | 'false';
+};
+
+/** Arguments of `getMuteStatus`. */
+export type GetMuteStatusArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  identifier: GameIdInput;
+  /** Place ID; bans and mutes of this place are checked too */
+  place_id?: number | string;
+  /** If `true`, the database is read; otherwise the response may be up to 10 s old */
+  no_cache?: 'true' | 'false';
+};
+
+/** Arguments of `getPlayerStatuses`. */
+export type GetPlayerStatusesArgs = {
+  game_ids: GameIdInput[];
+  /** Place ID of a game: an integer, or a string of digits */
+  place_id?: number | string | null;
+};
+
+/** Arguments of `checkShield`. */
+export type CheckShieldArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `checkShieldBatch`. */
+export type CheckShieldBatchArgs = {
+  game_ids: GameIdInput[];
+};
+
+/** Arguments of `banPlayer`. */
+export type BanPlayerArgs = {
+  game_id: GameIdInput;
+  /** Reason, shown to the player */
+  reason: string;
+  /** Game account ID of the moderator */
+  moderator_game_id?: GameIdInput | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id?: ChatId | null;
+  /** Game server that the decision came from; it receives no command about it */
+  source_server_id?: ServerId | null;
+  /** Username in the game */
+  game_username?: string | null;
+  /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
+  duration?: number | DurationText | null;
+  /** If true, an active entry in that scope is lifted first */
+  replace?: boolean | null;
+} & (
+  | {
+      scope?: null;
+      place_id?: null;
+    }
+  | {
+      /** Whether it applies in all places or in one place; `global` if omitted */
+      scope: 'global';
+      place_id?: null;
+    }
+  | {
+      /** Whether it applies in all places or in one place; `global` if omitted */
+      scope: 'place';
+      /** Place ID; required for scope `place` */
+      place_id: number | string;
+    }
+);
+
+/** Arguments of `mutePlayer`. */
+export type MutePlayerArgs = {
+  game_id: GameIdInput;
+  /** Reason, shown to the player */
+  reason: string;
+  /** Game account ID of the moderator */
+  moderator_game_id?: GameIdInput | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id?: ChatId | null;
+  /** Game server that the decision came from; it receives no command about it */
+  source_server_id?: ServerId | null;
+  /** Username in the game */
+  game_username?: string | null;
+  /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
+  duration?: number | DurationText | null;
+  /** If true, an active entry in that scope is lifted first */
+  replace?: boolean | null;
+} & (
+  | {
+      scope?: null;
+      place_id?: null;
+    }
+  | {
+      /** Whether it applies in all places or in one place; `global` if omitted */
+      scope: 'global';
+      place_id?: null;
+    }
+  | {
+      /** Whether it applies in all places or in one place; `global` if omitted */
+      scope: 'place';
+      /** Place ID; required for scope `place` */
+      place_id: number | string;
+    }
+);
+
+/** Arguments of `unbanPlayer`. */
+export type UnbanPlayerArgs = {
+  game_id: GameIdInput;
+  /** Reason, for the moderation log */
+  reason?: string | null;
+  /** Game account ID of the moderator */
+  moderator_game_id?: GameIdInput | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id?: ChatId | null;
+  /** Game server that the decision came from; it receives no command about it */
+  source_server_id?: ServerId | null;
+} & (
+  | {
+      scope?: null;
+      place_id?: null;
+    }
+  | {
+      /** Scope to lift; all active entries are lifted if omitted */
+      scope: 'global';
+      place_id?: null;
+    }
+  | {
+      /** Scope to lift; all active entries are lifted if omitted */
+      scope: 'place';
+      /** Place ID; required for scope `place` */
+      place_id: number | string;
+    }
+);
+
+/** Arguments of `unmutePlayer`. */
+export type UnmutePlayerArgs = {
+  game_id: GameIdInput;
+  /** Reason, for the moderation log */
+  reason?: string | null;
+  /** Game account ID of the moderator */
+  moderator_game_id?: GameIdInput | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id?: ChatId | null;
+  /** Game server that the decision came from; it receives no command about it */
+  source_server_id?: ServerId | null;
+} & (
+  | {
+      scope?: null;
+      place_id?: null;
+    }
+  | {
+      /** Scope to lift; all active entries are lifted if omitted */
+      scope: 'global';
+      place_id?: null;
+    }
+  | {
+      /** Scope to lift; all active entries are lifted if omitted */
+      scope: 'place';
+      /** Place ID; required for scope `place` */
+      place_id: number | string;
+    }
+);
+
+/** Arguments of `listActiveBans`. */
+export type ListActiveBansArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only entries that apply in this place: global ones and those of the place */
+  place_id?: number | string;
+  /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
+  updated_since?: number;
+};
+
+/** Arguments of `listActiveMutes`. */
+export type ListActiveMutesArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only entries that apply in this place: global ones and those of the place */
+  place_id?: number | string;
+  /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
+  updated_since?: number;
+};
+
+/** Arguments of `listModerationLogs`. */
+export type ListModerationLogsArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only entries about this player */
+  game_id?: GameIdInput;
+  /** Returns only entries by the moderator with this game account */
+  moderator_game_id?: GameIdInput;
+  /** Returns only entries with this action */
+  action?: ModerationAction;
+  /** Returns only entries at or after this time, in Unix seconds */
+  from?: number;
+  /** Returns only entries at or before this time, in Unix seconds */
+  to?: number;
+};
+
+/** Arguments of `flagPlayer`. */
+export type FlagPlayerArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+  /** Reason, 1 to 400 characters */
+  reason: string;
+  /** Category of the entry */
+  category: string;
+  /** Username in the game */
+  game_username?: string | null;
+  /** Unix seconds; without it the player stays flagged until the flag is removed */
+  expires_at?: number | null;
+};
+
+/** Arguments of `unflagPlayer`. */
+export type UnflagPlayerArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `getStaffPermissions`. */
+export type GetStaffPermissionsArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `registerGame`. */
+export type RegisterGameArgs = {
+  /** Universe ID of the game that the place belongs to */
+  universe_id: number | string;
+  /** Place ID of the game */
+  place_id: number | string;
+  /** Name of the game or the place */
+  name: string;
+  /** Version of the calling plugin */
+  plugin_version?: string | null;
+};
+
+/** Arguments of `logStaffAction`. */
+export type LogStaffActionArgs = {
+  /** Game account ID of the staff member */
+  actor_game_id: GameIdInput;
+  /** Name of the action, chosen by you */
+  action_type: string;
+  /** UUID of the action, created by you. The same ID is not logged twice */
+  action_id: string;
+  /** Game account ID of the player concerned */
+  target_game_id?: GameIdInput | null;
+  /** Place ID of the game */
+  place_id?: number | string | null;
+  server_id?: ServerId | null;
+  /** Additional data: an object of at most 4 KiB as JSON */
+  details?: {
+    [name: string]: unknown;
+  } | null;
+  /** Time of the action in Unix seconds; the current time if omitted */
+  occurred_at?: Timestamp | null;
+};
+
+/** Arguments of `startStaffSession`. */
+export type StartStaffSessionArgs = {
+  game_id: GameIdInput;
+  server_id: ServerId;
+  /** Place ID of the game */
+  place_id: number | string;
+  /** Username in the game */
+  game_username?: string | null;
+};
+
+/** Arguments of `sendStaffHeartbeat`. */
+export type SendStaffHeartbeatArgs = {
+  server_id: ServerId;
+  /** All open sessions of the server */
+  sessions: {
+    session_id: string;
+    /** Total seconds that the user was idle in the session */
+    idle_seconds?: number | null;
+  }[];
+};
+
+/** Arguments of `endStaffSession`. */
+export type EndStaffSessionArgs = {
+  session_id: string;
+  /** Reason why the session ended */
+  reason?: string | null;
+};
+
+/** Arguments of `sendServerHeartbeat`. */
+export type SendServerHeartbeatArgs = {
+  server_id: ServerId;
+  /** Place ID of the game */
+  place_id: number | string;
+  /** Number of players on the server */
+  player_count: number;
+  /** Maximum number of players on the server */
+  max_players: number;
+  /** Universe ID of the game that the place belongs to */
+  universe_id?: number | string | null;
+  players?:
+    | {
+        game_id: GameIdInput;
+        /** Username in the game */
+        username?: string | null;
+      }[]
+    | null;
+  /** Frames per second */
+  fps?: number | null;
+  /** Seconds since the server started */
+  age_seconds?: number | null;
+  /** Version of the calling plugin */
+  plugin_version?: string | null;
+  /** Acknowledgements of commands. Unknown and already acknowledged commands are ignored */
+  acks?:
+    | {
+        command_id: string;
+        status: AckStatus;
+        /** Result data, any JSON value */
+        result?: unknown;
+        /** Reason why the command failed or was rejected */
+        error?: string | null;
+      }[]
+    | null;
+  /** True if the server is shutting down. It is then no longer live and receives no commands */
+  final?: boolean | null;
+};
+
+/** Arguments of `pollCommands`. */
+export type PollCommandsArgs = {
+  /** ID that the game server chose for itself, such as its job ID */
+  serverId: ServerId;
+  /** Maximum number of commands; 20 if omitted */
+  limit?: number;
+  /** Maximum number of seconds to wait for the first command; 0 if omitted */
+  wait?: number;
+};
+
+/** Arguments of `acknowledgeCommand`. */
+export type AcknowledgeCommandArgs = {
+  /** ID that the game server chose for itself, such as its job ID */
+  serverId: ServerId;
+  /** Command ID */
+  commandId: string;
+  status: AckStatus;
+  /** Result data, any JSON value */
+  result?: unknown;
+  /** Reason why the command failed or was rejected */
+  error?: string | null;
+};
+
+/** Arguments of `listSessions`. */
+export type ListSessionsArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only sessions of this staff member */
+  game_id?: GameIdInput;
+  /** Returns only sessions that started at or after this time, in Unix seconds */
+  from?: number;
+  /** Returns only sessions that started at or before this time, in Unix seconds */
+  to?: number;
+  /** Returns only open sessions (`true`) or only ended ones (`false`) */
+  open?: 'true' | 'false';
+};
+
+/** Arguments of `listActions`. */
+export type ListActionsArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only actions of this staff member */
+  actor_game_id?: GameIdInput;
+  /** Returns only actions that concern this player */
+  target_game_id?: GameIdInput;
+  /** Returns only actions of this type */
+  action_type?: string;
+  /** Returns only actions that occurred at or after this time, in Unix seconds */
+  from?: number;
+  /** Returns only actions that occurred at or before this time, in Unix seconds */
+  to?: number;
+};
+
+/** Arguments of `listServers`. */
+export type ListServersArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Returns only servers of this place */
+  place_id?: number | string;
+};
+
+/** Arguments of `getServer`. */
+export type GetServerArgs = {
+  /** ID that the game server chose for itself, such as its job ID */
+  serverId: ServerId;
+};
+
+/** Arguments of `findPlayerServer`. */
+export type FindPlayerServerArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `sendCommand`. */
+export type SendCommandArgs = {
+  /** Type of the command */
+  type: 'kick' | 'ban' | 'unban' | 'mute' | 'unmute' | 'message' | 'broadcast' | 'shutdown' | 'custom';
+  /** Player whom the command concerns; required for `kick`, `ban`, `unban`, `mute`, `unmute`, `message` */
+  target?: {
+    game_id: GameIdInput;
+    /** Username in the game */
+    game_username?: string | null;
+  } | null;
+  /** Parameters, by type. At most 8192 bytes as JSON; further fields reach the servers unchanged */
+  payload?: {
+    [name: string]: unknown;
+  } | null;
+  /** Lifetime; if omitted, 4 times the heartbeat interval of the servers and at least 120 s */
+  ttl_seconds?: number | null;
+} & (
+  | {
+      /** For every live server */
+      all: true;
+      server_id?: null;
+      place_id?: null;
+    }
+  | {
+      /** For this server, live or not */
+      server_id: ServerId;
+      all?: null;
+      place_id?: null;
+    }
+  | {
+      /** For every live server of this place */
+      place_id: number | string;
+      all?: null;
+      server_id?: null;
+    }
+) &
+  (
+    | {
+        type: 'kick' | 'unban' | 'unmute';
+        target: {
+          game_id: GameIdInput;
+          /** Username in the game */
+          game_username?: string | null;
+        };
+        payload?: {
+          /** Reason, for the player or the log of the game */
+          reason?: string | null;
+          [name: string]: unknown;
+        } | null;
+      }
+    | {
+        type: 'ban' | 'mute';
+        target: {
+          game_id: GameIdInput;
+          /** Username in the game */
+          game_username?: string | null;
+        };
+        payload?: {
+          /** Reason, for the player or the log of the game */
+          reason?: string | null;
+          /** Seconds from now */
+          duration_seconds?: number | null;
+          /** End, in Unix seconds */
+          expires_at?: Timestamp | null;
+          /** True if it has no end */
+          is_permanent?: boolean | null;
+          /** Where it applies: in all places, or in one */
+          scope?: 'global' | 'place' | null;
+          /** The place, with the scope `place` */
+          place_id?: number | string | null;
+          [name: string]: unknown;
+        } | null;
+      }
+    | {
+        type: 'message';
+        target: {
+          game_id: GameIdInput;
+          /** Username in the game */
+          game_username?: string | null;
+        };
+        payload: {
+          /** Text to show */
+          text: string;
+          [name: string]: unknown;
+        };
+      }
+    | {
+        type: 'broadcast';
+        payload: {
+          /** Text to show */
+          text: string;
+          [name: string]: unknown;
+        };
+      }
+    | {
+        type: 'shutdown';
+        payload?: {
+          /** Reason, for the player or the log of the game */
+          reason?: string | null;
+          /** Seconds until the server shuts down */
+          delay_seconds?: number | null;
+          [name: string]: unknown;
+        } | null;
+      }
+    | {
+        type: 'custom';
+        /** Any fields */
+        payload?: {
+          [name: string]: unknown;
+        } | null;
+      }
+  );
+
+/** Arguments of `listCommands`. */
+export type ListCommandsArgs = {
+  /** Only commands in this state */
+  state?: 'open' | 'finished' | 'cancelled';
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+};
+
+/** Arguments of `getCommand`. */
+export type GetCommandArgs = {
+  /** Command ID */
+  commandId: string;
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+};
+
+/** Arguments of `cancelCommand`. */
+export type CancelCommandArgs = {
+  /** Command ID */
+  commandId: string;
+};
+
+/** Arguments of `listEvents`. */
+export type ListEventsArgs = {
+  /** Reading starts after this `seq`; at the oldest retained event if omitted */
+  after?: number;
+  /** Event types or groups of types, separated by commas; all types if omitted */
+  types?: string;
+  /** Maximum number of events; 100 if omitted */
+  limit?: number;
+  /** Maximum number of seconds to wait for the first event; 0 if omitted */
+  wait?: number;
+};
+
+/** Arguments of `streamEvents`. */
+export type StreamEventsArgs = {
+  /** Reading starts after this `seq`; at the oldest retained event if omitted */
+  after?: number;
+  /** Event types or groups of types, separated by commas; all types if omitted */
+  types?: string;
+};
+
+/** Arguments of `createWebhook`. */
+export type CreateWebhookArgs = {
+  /** HTTPS URL on port 443 or above 1023, without user and password */
+  url: string;
+  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  types: string[];
+  /** Note of its owner */
+  description?: string | null;
+  /** `standard` (default), or `chat` for an incoming webhook of the chat platform */
+  format?: WebhookFormat | null;
+  /** `now` (default), or the `seq` of the first event to send */
+  from?: 'now' | number | null;
+};
+
+/** Arguments of `getWebhook`. */
+export type GetWebhookArgs = {
+  /** Webhook ID */
+  id: string;
+};
+
+/** Arguments of `updateWebhook`. */
+export type UpdateWebhookArgs = {
+  /** Webhook ID */
+  id: string;
+  /** HTTPS URL on port 443 or above 1023, without user and password */
+  url?: string | null;
+  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  types?: string[] | null;
+  /** New note; null removes it */
+  description?: string | null;
+  /** True enables the webhook, false disables it */
+  enabled?: boolean | null;
+  /** With `enabled: true`: the `seq` of the first event to send, instead of the next one */
+  from?: number | null;
+};
+
+/** Arguments of `deleteWebhook`. */
+export type DeleteWebhookArgs = {
+  /** Webhook ID */
+  id: string;
+};
+
+/** Arguments of `rotateWebhookSecret`. */
+export type RotateWebhookSecretArgs = {
+  /** Webhook ID */
+  id: string;
+  /** Seconds in which the previous secret signs too; 86400 (a day) by default */
+  grace_seconds?: number | null;
+};
+
+/** Arguments of `testWebhook`. */
+export type TestWebhookArgs = {
+  /** Webhook ID */
+  id: string;
+};
+
+/** Arguments of `listWebhookDeliveries`. */
+export type ListWebhookDeliveriesArgs = {
+  /** Webhook ID */
+  id: string;
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+};
+
+/** Arguments of `replayWebhook`. */
+export type ReplayWebhookArgs = {
+  /** Webhook ID */
+  id: string;
+} & (
+  | {
+      /** `seq` of the first event to send again */
+      from: number;
+      event_ids?: null;
+    }
+  | {
+      /** IDs of events to send once more */
+      event_ids: string[];
+      from?: null;
+    }
+);

@@ -1,0 +1,1786 @@
+// Generated from the route table by `npm run clients`. Do not edit.
+import type { Client } from './client.ts';
+import { type StreamEnd, type StreamOptions, streamOf } from './event-stream.ts';
+import type { CallOptions, Operation } from './operation.ts';
+import type {
+  AcknowledgeCommandArgs,
+  AcknowledgeCommandResult,
+  AddBindingArgs,
+  BanPlayerArgs,
+  Binding,
+  CancelCommandArgs,
+  CancelCommandResult,
+  CheckShieldArgs,
+  CheckShieldBatchArgs,
+  CheckShieldBatchResult,
+  CheckShieldResult,
+  CreatedPunishment,
+  CreateVerificationTokenArgs,
+  CreateVerificationTokenResult,
+  CreateWebhookArgs,
+  DeleteWebhookArgs,
+  DeleteWebhookResult,
+  EndStaffSessionArgs,
+  EndStaffSessionResult,
+  Event,
+  FindPlayerServerArgs,
+  FindPlayerServerResult,
+  FlagPlayerArgs,
+  GameServerWithPlayers,
+  GetBanStatusArgs,
+  GetBanStatusResult,
+  GetCommandArgs,
+  GetCommandResult,
+  GetLinkByChatIdArgs,
+  GetLinkByGameIdArgs,
+  GetLinkStatusesArgs,
+  GetLinkStatusesResult,
+  GetLinksArgs,
+  GetLinksResult,
+  GetMemberArgs,
+  GetMuteStatusArgs,
+  GetMuteStatusResult,
+  GetPlayerStatusesArgs,
+  GetPlayerStatusesResult,
+  GetServerArgs,
+  GetStaffPermissionsArgs,
+  GetSyncJobArgs,
+  GetVerificationTokenArgs,
+  GetVerificationTokenResult,
+  GetWebhookArgs,
+  LiftedPunishment,
+  LinkAccountArgs,
+  LinkRecord,
+  ListActionsArgs,
+  ListActionsResult,
+  ListActiveBansArgs,
+  ListActiveBansResult,
+  ListActiveMutesArgs,
+  ListActiveMutesResult,
+  ListBindingsResult,
+  ListCommandsArgs,
+  ListCommandsResult,
+  ListEventsArgs,
+  ListEventsResult,
+  ListMembersArgs,
+  ListMembersResult,
+  ListModerationLogsArgs,
+  ListModerationLogsResult,
+  ListRolesResult,
+  ListServersArgs,
+  ListServersResult,
+  ListSessionsArgs,
+  ListSessionsResult,
+  ListVerifiedUsersArgs,
+  ListVerifiedUsersResult,
+  ListWebhookDeliveriesArgs,
+  ListWebhookDeliveriesResult,
+  ListWebhooksResult,
+  LogStaffActionArgs,
+  LogStaffActionResult,
+  Member,
+  MutePlayerArgs,
+  NewWebhook,
+  NicknameChange,
+  OwnShieldEntry,
+  PollCommandsArgs,
+  PollCommandsResult,
+  RedeemVerificationTokenArgs,
+  RegisterGameArgs,
+  RegisterGameResult,
+  RemoveBindingArgs,
+  RemoveBindingResult,
+  ReplayWebhookArgs,
+  ReverseLookupArgs,
+  RotateWebhookSecretArgs,
+  RotateWebhookSecretResult,
+  SendCommandArgs,
+  SendCommandResult,
+  SendServerHeartbeatArgs,
+  SendServerHeartbeatResult,
+  SendStaffHeartbeatArgs,
+  SendStaffHeartbeatResult,
+  StaffPermissions,
+  StartStaffSessionArgs,
+  StartStaffSessionResult,
+  StreamEventsArgs,
+  SyncGroupArgs,
+  SyncGroupResult,
+  SyncJob,
+  SyncNicknameArgs,
+  SyncResult,
+  SyncRolesArgs,
+  TestBindingArgs,
+  TestBindingResult,
+  TestWebhookArgs,
+  TestWebhookResult,
+  UnbanPlayerArgs,
+  UnflagPlayerArgs,
+  UnflagPlayerResult,
+  UnlinkAccountArgs,
+  UnlinkAccountResult,
+  UnmutePlayerArgs,
+  UpdateBindingArgs,
+  UpdateWebhookArgs,
+  ValidateBindingArgs,
+  ValidateBindingResult,
+  Webhook,
+  WhoamiResult,
+} from './operations-types.ts';
+import { pagesOf } from './pages.ts';
+
+const WHOAMI: Operation = {
+  name: 'whoami',
+  method: 'GET',
+  path: '/api/v1/whoami',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+};
+
+/** Get the guild and scopes of the API key. */
+export function whoami(client: Client, options?: CallOptions): Promise<WhoamiResult> {
+  return client.request(WHOAMI, {}, options);
+}
+
+const GET_LINK_BY_CHAT_ID: Operation = {
+  name: 'getLinkByChatId',
+  method: 'GET',
+  path: '/api/v1/lookup/chat/{chatId}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'lookup', requests: 60 },
+};
+
+/**
+ * Look up the game account of a chat account.
+ *
+ * The key needs the scope `lookup:read`.
+ */
+export function getLinkByChatId(client: Client, args: GetLinkByChatIdArgs, options?: CallOptions): Promise<LinkRecord> {
+  return client.request(GET_LINK_BY_CHAT_ID, args, options);
+}
+
+const GET_LINK_BY_GAME_ID: Operation = {
+  name: 'getLinkByGameId',
+  method: 'GET',
+  path: '/api/v1/lookup/game/{gameId}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'lookup', requests: 60 },
+};
+
+/**
+ * Look up the chat account of a game account.
+ *
+ * The key needs the scope `lookup:read`.
+ */
+export function getLinkByGameId(client: Client, args: GetLinkByGameIdArgs, options?: CallOptions): Promise<LinkRecord> {
+  return client.request(GET_LINK_BY_GAME_ID, args, options);
+}
+
+const GET_LINK_STATUSES: Operation = {
+  name: 'getLinkStatuses',
+  method: 'POST',
+  path: '/api/v1/lookup/status',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'lookup', requests: 60 },
+};
+
+/**
+ * Look up the links of up to 25 users.
+ *
+ * The key needs the scope `lookup:read`.
+ */
+export function getLinkStatuses(
+  client: Client,
+  args: GetLinkStatusesArgs,
+  options?: CallOptions,
+): Promise<GetLinkStatusesResult> {
+  return client.request(GET_LINK_STATUSES, args, options);
+}
+
+const REVERSE_LOOKUP: Operation = {
+  name: 'reverseLookup',
+  method: 'POST',
+  path: '/api/v1/reverse',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'lookup', requests: 60 },
+};
+
+/**
+ * Look up a link by chat or game account.
+ *
+ * The key needs the scope `lookup:read`.
+ */
+export function reverseLookup(client: Client, args: ReverseLookupArgs, options?: CallOptions): Promise<LinkRecord> {
+  return client.request(REVERSE_LOOKUP, args, options);
+}
+
+const LIST_BINDINGS: Operation = {
+  name: 'listBindings',
+  method: 'GET',
+  path: '/api/v1/bindings/list',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'bindings_read', requests: 100 },
+};
+
+/**
+ * List role bindings.
+ *
+ * Ordered by priority, then by ID. Bindings without a priority come last.
+ */
+export function listBindings(client: Client, options?: CallOptions): Promise<ListBindingsResult> {
+  return client.request(LIST_BINDINGS, {}, options);
+}
+
+const ADD_BINDING: Operation = {
+  name: 'addBinding',
+  method: 'POST',
+  path: '/api/v1/bindings/add',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'bindings_write', requests: 30 },
+};
+
+/**
+ * Add a role binding.
+ *
+ * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. The binding is saved only if the role exists on the chat platform and its target exists on the game platform. Fields that the binding type does not use are validated and then ignored.
+ */
+export function addBinding(client: Client, args: AddBindingArgs, options?: CallOptions): Promise<Binding> {
+  return client.request(ADD_BINDING, args, options);
+}
+
+const UPDATE_BINDING: Operation = {
+  name: 'updateBinding',
+  method: 'PATCH',
+  path: '/api/v1/bindings/update',
+  guild: 'header',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'bindings_write', requests: 30 },
+};
+
+/**
+ * Update a binding's rank range or priority.
+ *
+ * Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.
+ */
+export function updateBinding(client: Client, args: UpdateBindingArgs, options?: CallOptions): Promise<Binding> {
+  return client.request(UPDATE_BINDING, args, options);
+}
+
+const REMOVE_BINDING: Operation = {
+  name: 'removeBinding',
+  method: 'DELETE',
+  path: '/api/v1/bindings/remove/{bindingId}',
+  guild: 'header',
+  hasBody: false,
+  writes: true,
+  limit: { category: 'bindings_write', requests: 30 },
+};
+
+/**
+ * Remove a binding.
+ *
+ * Members keep the role until the next sync.
+ */
+export function removeBinding(
+  client: Client,
+  args: RemoveBindingArgs,
+  options?: CallOptions,
+): Promise<RemoveBindingResult> {
+  return client.request(REMOVE_BINDING, args, options);
+}
+
+const TEST_BINDING: Operation = {
+  name: 'testBinding',
+  method: 'POST',
+  path: '/api/v1/bindings/test',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'bindings_write', requests: 30 },
+};
+
+/**
+ * Test a binding for a member.
+ *
+ * Checks whether a verified member matches a `group_rank` binding, and explains why.
+ */
+export function testBinding(client: Client, args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
+  return client.request(TEST_BINDING, args, options);
+}
+
+const VALIDATE_BINDING: Operation = {
+  name: 'validateBinding',
+  method: 'POST',
+  path: '/api/v1/bindings/validate',
+  guild: 'header',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'bindings_write', requests: 30 },
+};
+
+/**
+ * Validate a binding configuration.
+ *
+ * Checks whether the group exists and whether a user can match the rank range. Nothing is saved.
+ */
+export function validateBinding(
+  client: Client,
+  args: ValidateBindingArgs,
+  options?: CallOptions,
+): Promise<ValidateBindingResult> {
+  return client.request(VALIDATE_BINDING, args, options);
+}
+
+const LIST_VERIFIED_USERS: Operation = {
+  name: 'listVerifiedUsers',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/verified',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * List verified users.
+ *
+ * With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in the order of the changes. An entry of `unlinked` removes exactly that pair of accounts: each of them may have a new link by now.
+ *
+ * The key needs the scope `members:read`.
+ */
+export function listVerifiedUsers(
+  client: Client,
+  args: ListVerifiedUsersArgs = {},
+  options?: CallOptions,
+): Promise<ListVerifiedUsersResult> {
+  return client.request(LIST_VERIFIED_USERS, args, options);
+}
+
+/** The pages of `listVerifiedUsers`, one after the other, from `cursor` on. */
+export function listVerifiedUsersPages(
+  client: Client,
+  args: ListVerifiedUsersArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListVerifiedUsersResult, void, void> {
+  return pagesOf((page: ListVerifiedUsersArgs) => listVerifiedUsers(client, page, options), args);
+}
+
+const GET_LINKS: Operation = {
+  name: 'getLinks',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/links/{chatId}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * Get a chat account's link and link history.
+ *
+ * The history has the newest 100 changes, newest first.
+ *
+ * The key needs the scope `members:read`.
+ */
+export function getLinks(client: Client, args: GetLinksArgs, options?: CallOptions): Promise<GetLinksResult> {
+  return client.request(GET_LINKS, args, options);
+}
+
+const CREATE_VERIFICATION_TOKEN: Operation = {
+  name: 'createVerificationToken',
+  method: 'POST',
+  path: '/api/v1/verification/tokens',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Create a verification token.
+ *
+ * Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function createVerificationToken(
+  client: Client,
+  args: CreateVerificationTokenArgs,
+  options?: CallOptions,
+): Promise<CreateVerificationTokenResult> {
+  return client.request(CREATE_VERIFICATION_TOKEN, args, options);
+}
+
+const GET_VERIFICATION_TOKEN: Operation = {
+  name: 'getVerificationToken',
+  method: 'GET',
+  path: '/api/v1/verification/tokens/{token}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * Get the status of a verification token.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function getVerificationToken(
+  client: Client,
+  args: GetVerificationTokenArgs,
+  options?: CallOptions,
+): Promise<GetVerificationTokenResult> {
+  return client.request(GET_VERIFICATION_TOKEN, args, options);
+}
+
+const REDEEM_VERIFICATION_TOKEN: Operation = {
+  name: 'redeemVerificationToken',
+  method: 'POST',
+  path: '/api/v1/verification/redeem',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Redeem a verification code or token.
+ *
+ * Links the accounts. Call it from the game server, which knows the game account of the player.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function redeemVerificationToken(
+  client: Client,
+  args: RedeemVerificationTokenArgs,
+  options?: CallOptions,
+): Promise<LinkRecord> {
+  return client.request(REDEEM_VERIFICATION_TOKEN, args, options);
+}
+
+const LINK_ACCOUNT: Operation = {
+  name: 'linkAccount',
+  method: 'POST',
+  path: '/api/v1/verification/link',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Link a chat account to a game account.
+ *
+ * Links the accounts without a verification code.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function linkAccount(client: Client, args: LinkAccountArgs, options?: CallOptions): Promise<LinkRecord> {
+  return client.request(LINK_ACCOUNT, args, options);
+}
+
+const UNLINK_ACCOUNT: Operation = {
+  name: 'unlinkAccount',
+  method: 'POST',
+  path: '/api/v1/verification/unlink',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Unlink a chat account from a game account.
+ *
+ * Also removes the roles that bindings gave to the member. Roles that cannot be removed within three seconds are removed later.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function unlinkAccount(
+  client: Client,
+  args: UnlinkAccountArgs,
+  options?: CallOptions,
+): Promise<UnlinkAccountResult> {
+  return client.request(UNLINK_ACCOUNT, args, options);
+}
+
+const LIST_MEMBERS: Operation = {
+  name: 'listMembers',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/members',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * List guild members.
+ *
+ * Ordered by chat ID, without the bot. The data is up to 10 s old. A filtered page may have fewer rows than `limit`, or none, although `next_cursor` is set.
+ *
+ * The key needs the scope `members:read`.
+ */
+export function listMembers(
+  client: Client,
+  args: ListMembersArgs = {},
+  options?: CallOptions,
+): Promise<ListMembersResult> {
+  return client.request(LIST_MEMBERS, args, options);
+}
+
+/** The pages of `listMembers`, one after the other, from `cursor` on. */
+export function listMembersPages(
+  client: Client,
+  args: ListMembersArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListMembersResult, void, void> {
+  return pagesOf((page: ListMembersArgs) => listMembers(client, page, options), args);
+}
+
+const GET_MEMBER: Operation = {
+  name: 'getMember',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/members/{chatId}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * Get a guild member.
+ *
+ * Reads the current data from the chat platform.
+ *
+ * The key needs the scope `members:read`.
+ */
+export function getMember(client: Client, args: GetMemberArgs, options?: CallOptions): Promise<Member> {
+  return client.request(GET_MEMBER, args, options);
+}
+
+const LIST_ROLES: Operation = {
+  name: 'listRoles',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/roles',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'config_read', requests: 100 },
+};
+
+/**
+ * List guild roles.
+ *
+ * Ordered from highest to lowest, without `@everyone`. The data is up to a minute old.
+ */
+export function listRoles(client: Client, options?: CallOptions): Promise<ListRolesResult> {
+  return client.request(LIST_ROLES, {}, options);
+}
+
+const SYNC_ROLES: Operation = {
+  name: 'syncRoles',
+  method: 'POST',
+  path: '/api/v1/sync/roles',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'sync_write', requests: 30 },
+};
+
+/**
+ * Sync a member's roles with the role bindings.
+ *
+ * A role is assigned if the member matches one of its bindings. A role that has a binding, or that an earlier sync assigned, is removed if the member matches none of its bindings and all of them could be evaluated. Repeating the call changes nothing.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function syncRoles(client: Client, args: SyncRolesArgs, options?: CallOptions): Promise<SyncResult> {
+  return client.request(SYNC_ROLES, args, options);
+}
+
+const SYNC_GROUP: Operation = {
+  name: 'syncGroup',
+  method: 'POST',
+  path: '/api/v1/sync/group',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'sync_write', requests: 30 },
+};
+
+/**
+ * Sync the roles of all verified members for a game group.
+ *
+ * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. If a job of the group has not finished yet, that job is returned and no new one is created.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function syncGroup(client: Client, args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+  return client.request(SYNC_GROUP, args, options);
+}
+
+const GET_SYNC_JOB: Operation = {
+  name: 'getSyncJob',
+  method: 'GET',
+  path: '/api/v1/sync/jobs/{jobId}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'members_read', requests: 100 },
+};
+
+/**
+ * Get the progress of a sync job.
+ *
+ * A job is deleted 30 days after its end.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function getSyncJob(client: Client, args: GetSyncJobArgs, options?: CallOptions): Promise<SyncJob> {
+  return client.request(GET_SYNC_JOB, args, options);
+}
+
+const SYNC_NICKNAME: Operation = {
+  name: 'syncNickname',
+  method: 'POST',
+  path: '/api/v1/sync/nickname',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'sync_write', requests: 30 },
+};
+
+/**
+ * Set or remove a member's nickname.
+ *
+ * Sets the nickname to a text or to the result of a template. A nickname that is already correct is not written again.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function syncNickname(client: Client, args: SyncNicknameArgs, options?: CallOptions): Promise<NicknameChange> {
+  return client.request(SYNC_NICKNAME, args, options);
+}
+
+const GET_BAN_STATUS: Operation = {
+  name: 'getBanStatus',
+  method: 'GET',
+  path: '/api/v1/moderation/{guildId}/ban-status/{identifier}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_check', requests: 300 },
+};
+
+/**
+ * Get a player's ban status.
+ *
+ * Without `place_id` only global bans are checked. A change is visible in all responses within 500 ms.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function getBanStatus(
+  client: Client,
+  args: GetBanStatusArgs,
+  options?: CallOptions,
+): Promise<GetBanStatusResult> {
+  return client.request(GET_BAN_STATUS, args, options);
+}
+
+const GET_MUTE_STATUS: Operation = {
+  name: 'getMuteStatus',
+  method: 'GET',
+  path: '/api/v1/moderation/{guildId}/mute-status/{identifier}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_check', requests: 300 },
+};
+
+/**
+ * Get a player's mute status.
+ *
+ * Without `place_id` only global mutes are checked. A change is visible in all responses within 500 ms.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function getMuteStatus(
+  client: Client,
+  args: GetMuteStatusArgs,
+  options?: CallOptions,
+): Promise<GetMuteStatusResult> {
+  return client.request(GET_MUTE_STATUS, args, options);
+}
+
+const GET_PLAYER_STATUSES: Operation = {
+  name: 'getPlayerStatuses',
+  method: 'POST',
+  path: '/api/v1/moderation/{guildId}/game/status',
+  guild: 'path',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'moderation_check', requests: 300 },
+};
+
+/**
+ * Get the moderation status of up to 25 players.
+ *
+ * Returns bans, mutes and the flagged list in one request, for example when players join.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function getPlayerStatuses(
+  client: Client,
+  args: GetPlayerStatusesArgs,
+  options?: CallOptions,
+): Promise<GetPlayerStatusesResult> {
+  return client.request(GET_PLAYER_STATUSES, args, options);
+}
+
+const CHECK_SHIELD: Operation = {
+  name: 'checkShield',
+  method: 'GET',
+  path: '/api/v1/shield/check/{gameId}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_check', requests: 300 },
+};
+
+/**
+ * Check whether a player is on the flagged list.
+ *
+ * If the player has an entry of the guild and one for all guilds, the guild's own is returned.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function checkShield(client: Client, args: CheckShieldArgs, options?: CallOptions): Promise<CheckShieldResult> {
+  return client.request(CHECK_SHIELD, args, options);
+}
+
+const CHECK_SHIELD_BATCH: Operation = {
+  name: 'checkShieldBatch',
+  method: 'POST',
+  path: '/api/v1/shield/batch',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'moderation_check', requests: 300 },
+};
+
+/**
+ * Check whether up to 25 players are on the flagged list.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function checkShieldBatch(
+  client: Client,
+  args: CheckShieldBatchArgs,
+  options?: CallOptions,
+): Promise<CheckShieldBatchResult> {
+  return client.request(CHECK_SHIELD_BATCH, args, options);
+}
+
+const BAN_PLAYER: Operation = {
+  name: 'banPlayer',
+  method: 'POST',
+  path: '/api/v1/moderation/{guildId}/game/ban',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Ban a player.
+ *
+ * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function banPlayer(client: Client, args: BanPlayerArgs, options?: CallOptions): Promise<CreatedPunishment> {
+  return client.request(BAN_PLAYER, args, options);
+}
+
+const MUTE_PLAYER: Operation = {
+  name: 'mutePlayer',
+  method: 'POST',
+  path: '/api/v1/moderation/{guildId}/game/mute',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Mute a player.
+ *
+ * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function mutePlayer(client: Client, args: MutePlayerArgs, options?: CallOptions): Promise<CreatedPunishment> {
+  return client.request(MUTE_PLAYER, args, options);
+}
+
+const UNBAN_PLAYER: Operation = {
+  name: 'unbanPlayer',
+  method: 'POST',
+  path: '/api/v1/moderation/{guildId}/game/unban',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Unban a player.
+ *
+ * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function unbanPlayer(client: Client, args: UnbanPlayerArgs, options?: CallOptions): Promise<LiftedPunishment> {
+  return client.request(UNBAN_PLAYER, args, options);
+}
+
+const UNMUTE_PLAYER: Operation = {
+  name: 'unmutePlayer',
+  method: 'POST',
+  path: '/api/v1/moderation/{guildId}/game/unmute',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Unmute a player.
+ *
+ * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function unmutePlayer(client: Client, args: UnmutePlayerArgs, options?: CallOptions): Promise<LiftedPunishment> {
+  return client.request(UNMUTE_PLAYER, args, options);
+}
+
+const LIST_ACTIVE_BANS: Operation = {
+  name: 'listActiveBans',
+  method: 'GET',
+  path: '/api/v1/moderation/{guildId}/game/bans/active',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_read', requests: 100 },
+};
+
+/**
+ * List active bans.
+ *
+ * Ordered by end time, permanent entries last. With `updated_since` ordered by the time of the change. Entries that expire are not in `lifted`.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function listActiveBans(
+  client: Client,
+  args: ListActiveBansArgs = {},
+  options?: CallOptions,
+): Promise<ListActiveBansResult> {
+  return client.request(LIST_ACTIVE_BANS, args, options);
+}
+
+/** The pages of `listActiveBans`, one after the other, from `cursor` on. */
+export function listActiveBansPages(
+  client: Client,
+  args: ListActiveBansArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListActiveBansResult, void, void> {
+  return pagesOf((page: ListActiveBansArgs) => listActiveBans(client, page, options), args);
+}
+
+const LIST_ACTIVE_MUTES: Operation = {
+  name: 'listActiveMutes',
+  method: 'GET',
+  path: '/api/v1/moderation/{guildId}/game/mutes/active',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_read', requests: 100 },
+};
+
+/**
+ * List active mutes.
+ *
+ * Ordered by end time, permanent entries last. With `updated_since` ordered by the time of the change. Entries that expire are not in `lifted`.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function listActiveMutes(
+  client: Client,
+  args: ListActiveMutesArgs = {},
+  options?: CallOptions,
+): Promise<ListActiveMutesResult> {
+  return client.request(LIST_ACTIVE_MUTES, args, options);
+}
+
+/** The pages of `listActiveMutes`, one after the other, from `cursor` on. */
+export function listActiveMutesPages(
+  client: Client,
+  args: ListActiveMutesArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListActiveMutesResult, void, void> {
+  return pagesOf((page: ListActiveMutesArgs) => listActiveMutes(client, page, options), args);
+}
+
+const LIST_MODERATION_LOGS: Operation = {
+  name: 'listModerationLogs',
+  method: 'GET',
+  path: '/api/v1/moderation/{guildId}/logs',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_read', requests: 100 },
+};
+
+/**
+ * List moderation log entries.
+ *
+ * Every ban, unban, mute and unmute, newest first.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function listModerationLogs(
+  client: Client,
+  args: ListModerationLogsArgs = {},
+  options?: CallOptions,
+): Promise<ListModerationLogsResult> {
+  return client.request(LIST_MODERATION_LOGS, args, options);
+}
+
+/** The pages of `listModerationLogs`, one after the other, from `cursor` on. */
+export function listModerationLogsPages(
+  client: Client,
+  args: ListModerationLogsArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListModerationLogsResult, void, void> {
+  return pagesOf((page: ListModerationLogsArgs) => listModerationLogs(client, page, options), args);
+}
+
+const FLAG_PLAYER: Operation = {
+  name: 'flagPlayer',
+  method: 'PUT',
+  path: '/api/v1/guilds/{guildId}/shield/{gameId}',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Put a player on the guild's flagged list.
+ *
+ * Flags a player in this guild, or replaces the entry that the guild has. The entry takes precedence over one that operators have made for all guilds.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function flagPlayer(client: Client, args: FlagPlayerArgs, options?: CallOptions): Promise<OwnShieldEntry> {
+  return client.request(FLAG_PLAYER, args, options);
+}
+
+const UNFLAG_PLAYER: Operation = {
+  name: 'unflagPlayer',
+  method: 'DELETE',
+  path: '/api/v1/guilds/{guildId}/shield/{gameId}',
+  guild: 'path',
+  hasBody: false,
+  writes: true,
+  limit: { category: 'moderation_write', requests: 50 },
+};
+
+/**
+ * Take a player off the guild's flagged list.
+ *
+ * A player whom operators have flagged for all guilds stays flagged.
+ *
+ * The key needs the scope `moderation:write`.
+ */
+export function unflagPlayer(
+  client: Client,
+  args: UnflagPlayerArgs,
+  options?: CallOptions,
+): Promise<UnflagPlayerResult> {
+  return client.request(UNFLAG_PLAYER, args, options);
+}
+
+const GET_STAFF_PERMISSIONS: Operation = {
+  name: 'getStaffPermissions',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/staff/game/{gameId}/permissions',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'roblox_activity', requests: 200 },
+};
+
+/**
+ * Get a player's staff permissions.
+ *
+ * Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function getStaffPermissions(
+  client: Client,
+  args: GetStaffPermissionsArgs,
+  options?: CallOptions,
+): Promise<StaffPermissions> {
+  return client.request(GET_STAFF_PERMISSIONS, args, options);
+}
+
+const REGISTER_GAME: Operation = {
+  name: 'registerGame',
+  method: 'POST',
+  path: '/api/v1/game/games/register',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'staff_activity', requests: 200 },
+};
+
+/**
+ * Register a game place.
+ *
+ * Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function registerGame(
+  client: Client,
+  args: RegisterGameArgs,
+  options?: CallOptions,
+): Promise<RegisterGameResult> {
+  return client.request(REGISTER_GAME, args, options);
+}
+
+const LOG_STAFF_ACTION: Operation = {
+  name: 'logStaffAction',
+  method: 'POST',
+  path: '/api/v1/staff/game/action',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'staff_activity', requests: 200 },
+};
+
+/**
+ * Log a staff action.
+ *
+ * Repeating an `action_id` returns the logged action again, even if the quota is exceeded.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function logStaffAction(
+  client: Client,
+  args: LogStaffActionArgs,
+  options?: CallOptions,
+): Promise<LogStaffActionResult> {
+  return client.request(LOG_STAFF_ACTION, args, options);
+}
+
+const START_STAFF_SESSION: Operation = {
+  name: 'startStaffSession',
+  method: 'POST',
+  path: '/api/v1/staff/game/session/start',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'staff_session', requests: 100 },
+};
+
+/**
+ * Start a staff session.
+ *
+ * Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function startStaffSession(
+  client: Client,
+  args: StartStaffSessionArgs,
+  options?: CallOptions,
+): Promise<StartStaffSessionResult> {
+  return client.request(START_STAFF_SESSION, args, options);
+}
+
+const SEND_STAFF_HEARTBEAT: Operation = {
+  name: 'sendStaffHeartbeat',
+  method: 'POST',
+  path: '/api/v1/staff/game/heartbeat',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'staff_heartbeat', requests: 300 },
+};
+
+/**
+ * Send a staff session heartbeat.
+ *
+ * Keeps up to 25 staff sessions of a server open. Send it every 60 s.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function sendStaffHeartbeat(
+  client: Client,
+  args: SendStaffHeartbeatArgs,
+  options?: CallOptions,
+): Promise<SendStaffHeartbeatResult> {
+  return client.request(SEND_STAFF_HEARTBEAT, args, options);
+}
+
+const END_STAFF_SESSION: Operation = {
+  name: 'endStaffSession',
+  method: 'POST',
+  path: '/api/v1/staff/game/session/end',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'staff_session', requests: 100 },
+};
+
+/**
+ * End a staff session.
+ *
+ * Repeating the call changes nothing.
+ *
+ * The key needs the scope `activity:write`.
+ */
+export function endStaffSession(
+  client: Client,
+  args: EndStaffSessionArgs,
+  options?: CallOptions,
+): Promise<EndStaffSessionResult> {
+  return client.request(END_STAFF_SESSION, args, options);
+}
+
+const SEND_SERVER_HEARTBEAT: Operation = {
+  name: 'sendServerHeartbeat',
+  method: 'POST',
+  path: '/api/v1/game/servers/heartbeat',
+  guild: 'body',
+  hasBody: true,
+  writes: false,
+  limit: { category: 'server_heartbeat', requests: 300 },
+};
+
+/**
+ * Send a server heartbeat.
+ *
+ * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+ *
+ * The key needs the scope `server:write`.
+ */
+export function sendServerHeartbeat(
+  client: Client,
+  args: SendServerHeartbeatArgs,
+  options?: CallOptions,
+): Promise<SendServerHeartbeatResult> {
+  return client.request(SEND_SERVER_HEARTBEAT, args, options);
+}
+
+const POLL_COMMANDS: Operation = {
+  name: 'pollCommands',
+  method: 'GET',
+  path: '/api/v1/game/servers/{serverId}/commands',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'server_poll', requests: 300 },
+};
+
+/**
+ * Poll for commands.
+ *
+ * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+ *
+ * The key needs the scope `server:write`.
+ */
+export function pollCommands(
+  client: Client,
+  args: PollCommandsArgs,
+  options?: CallOptions,
+): Promise<PollCommandsResult> {
+  return client.request(POLL_COMMANDS, args, options);
+}
+
+const ACKNOWLEDGE_COMMAND: Operation = {
+  name: 'acknowledgeCommand',
+  method: 'POST',
+  path: '/api/v1/game/servers/{serverId}/commands/{commandId}/ack',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'server_ack', requests: 100 },
+};
+
+/**
+ * Acknowledge a command.
+ *
+ * Reports the result of a command. Repeating the same acknowledgement changes nothing.
+ *
+ * The key needs the scope `server:write`.
+ */
+export function acknowledgeCommand(
+  client: Client,
+  args: AcknowledgeCommandArgs,
+  options?: CallOptions,
+): Promise<AcknowledgeCommandResult> {
+  return client.request(ACKNOWLEDGE_COMMAND, args, options);
+}
+
+const LIST_SESSIONS: Operation = {
+  name: 'listSessions',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/staff/sessions',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * List staff sessions.
+ *
+ * Staff sessions, those that started last first. They are stored for 400 days.
+ *
+ * The key needs the scope `activity:read`.
+ */
+export function listSessions(
+  client: Client,
+  args: ListSessionsArgs = {},
+  options?: CallOptions,
+): Promise<ListSessionsResult> {
+  return client.request(LIST_SESSIONS, args, options);
+}
+
+/** The pages of `listSessions`, one after the other, from `cursor` on. */
+export function listSessionsPages(
+  client: Client,
+  args: ListSessionsArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListSessionsResult, void, void> {
+  return pagesOf((page: ListSessionsArgs) => listSessions(client, page, options), args);
+}
+
+const LIST_ACTIONS: Operation = {
+  name: 'listActions',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/staff/actions',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * List staff actions.
+ *
+ * Logged staff actions, those that occurred last first. They are stored for 400 days.
+ *
+ * The key needs the scope `activity:read`.
+ */
+export function listActions(
+  client: Client,
+  args: ListActionsArgs = {},
+  options?: CallOptions,
+): Promise<ListActionsResult> {
+  return client.request(LIST_ACTIONS, args, options);
+}
+
+/** The pages of `listActions`, one after the other, from `cursor` on. */
+export function listActionsPages(
+  client: Client,
+  args: ListActionsArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListActionsResult, void, void> {
+  return pagesOf((page: ListActionsArgs) => listActions(client, page, options), args);
+}
+
+const LIST_SERVERS: Operation = {
+  name: 'listServers',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/servers',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * List live game servers.
+ *
+ * The live servers of the guild, ordered by ID, as their last heartbeats described them.
+ *
+ * The key needs the scope `server:read`.
+ */
+export function listServers(
+  client: Client,
+  args: ListServersArgs = {},
+  options?: CallOptions,
+): Promise<ListServersResult> {
+  return client.request(LIST_SERVERS, args, options);
+}
+
+/** The pages of `listServers`, one after the other, from `cursor` on. */
+export function listServersPages(
+  client: Client,
+  args: ListServersArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListServersResult, void, void> {
+  return pagesOf((page: ListServersArgs) => listServers(client, page, options), args);
+}
+
+const GET_SERVER: Operation = {
+  name: 'getServer',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/servers/{serverId}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * Get a live game server.
+ *
+ * Returns a live server with its players, as its last heartbeat described it.
+ *
+ * The key needs the scope `server:read`.
+ */
+export function getServer(client: Client, args: GetServerArgs, options?: CallOptions): Promise<GameServerWithPlayers> {
+  return client.request(GET_SERVER, args, options);
+}
+
+const FIND_PLAYER_SERVER: Operation = {
+  name: 'findPlayerServer',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/players/{gameId}/server',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * Find a player's game server.
+ *
+ * Returns the live server whose last heartbeat names the player; the newest heartbeat counts if several do. Only servers that send `players` with their heartbeats are searched.
+ *
+ * The key needs the scope `server:read`.
+ */
+export function findPlayerServer(
+  client: Client,
+  args: FindPlayerServerArgs,
+  options?: CallOptions,
+): Promise<FindPlayerServerResult> {
+  return client.request(FIND_PLAYER_SERVER, args, options);
+}
+
+const SEND_COMMAND: Operation = {
+  name: 'sendCommand',
+  method: 'POST',
+  path: '/api/v1/guilds/{guildId}/commands',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'commands_write', requests: 100 },
+};
+
+/**
+ * Send a command to game servers.
+ *
+ * Sends a command to one server, to the live servers of a place, or to all live servers; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
+ *
+ * The key needs the scope `commands:write`.
+ */
+export function sendCommand(client: Client, args: SendCommandArgs, options?: CallOptions): Promise<SendCommandResult> {
+  return client.request(SEND_COMMAND, args, options);
+}
+
+const LIST_COMMANDS: Operation = {
+  name: 'listCommands',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/commands',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * List commands.
+ *
+ * Returns the commands of the guild with the outcome of each, also those that operators sent and those that report bans and mutes. They are stored for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+ *
+ * The key needs the scope `commands:read`.
+ */
+export function listCommands(
+  client: Client,
+  args: ListCommandsArgs = {},
+  options?: CallOptions,
+): Promise<ListCommandsResult> {
+  return client.request(LIST_COMMANDS, args, options);
+}
+
+/** The pages of `listCommands`, one after the other, from `cursor` on. */
+export function listCommandsPages(
+  client: Client,
+  args: ListCommandsArgs = {},
+  options?: CallOptions,
+): AsyncGenerator<ListCommandsResult, void, void> {
+  return pagesOf((page: ListCommandsArgs) => listCommands(client, page, options), args);
+}
+
+const GET_COMMAND: Operation = {
+  name: 'getCommand',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/commands/{commandId}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * Get a command and its servers.
+ *
+ * Returns a command with its outcome, and a page of the servers that it is for. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+ *
+ * The key needs the scope `commands:read`.
+ */
+export function getCommand(client: Client, args: GetCommandArgs, options?: CallOptions): Promise<GetCommandResult> {
+  return client.request(GET_COMMAND, args, options);
+}
+
+/** The pages of `getCommand`, one after the other, from `cursor` on. */
+export function getCommandPages(
+  client: Client,
+  args: GetCommandArgs,
+  options?: CallOptions,
+): AsyncGenerator<GetCommandResult, void, void> {
+  return pagesOf((page: GetCommandArgs) => getCommand(client, page, options), args);
+}
+
+const CANCEL_COMMAND: Operation = {
+  name: 'cancelCommand',
+  method: 'DELETE',
+  path: '/api/v1/guilds/{guildId}/commands/{commandId}',
+  guild: 'path',
+  hasBody: false,
+  writes: true,
+  limit: { category: 'commands_write', requests: 100 },
+};
+
+/**
+ * Cancel a command.
+ *
+ * Cancels a command for every server that has not received it. Servers that have received it may still execute and acknowledge it.
+ *
+ * The key needs the scope `commands:write`.
+ */
+export function cancelCommand(
+  client: Client,
+  args: CancelCommandArgs,
+  options?: CallOptions,
+): Promise<CancelCommandResult> {
+  return client.request(CANCEL_COMMAND, args, options);
+}
+
+const LIST_EVENTS: Operation = {
+  name: 'listEvents',
+  method: 'GET',
+  path: '/api/v1/events',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'events_read', requests: 300 },
+};
+
+/**
+ * List events.
+ *
+ * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response is cut at about 1 MiB; ask for the rest with `next_after`.
+ *
+ * The key needs the scope `events:read`.
+ */
+export function listEvents(
+  client: Client,
+  args: ListEventsArgs = {},
+  options?: CallOptions,
+): Promise<ListEventsResult> {
+  return client.request(LIST_EVENTS, args, options);
+}
+
+const STREAM_EVENTS: Operation = {
+  name: 'streamEvents',
+  method: 'GET',
+  path: '/api/v1/events/stream',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'events_read', requests: 300 },
+};
+
+/**
+ * Stream events.
+ *
+ * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, which clients send when they connect again, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Many clients do so by themselves, but not after an error such as 503. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
+ *
+ * The key needs the scope `events:read`.
+ */
+export function streamEvents(
+  client: Client,
+  args: StreamEventsArgs = {},
+  options?: StreamOptions,
+): AsyncGenerator<Event, StreamEnd, void> {
+  return streamOf(client, STREAM_EVENTS, args, options);
+}
+
+const LIST_WEBHOOKS: Operation = {
+  name: 'listWebhooks',
+  method: 'GET',
+  path: '/api/v1/webhooks',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'events_read', requests: 300 },
+};
+
+/**
+ * List webhooks.
+ *
+ * Returns all webhooks of the guild, at most 25, the oldest first.
+ *
+ * The key needs the scope `webhooks:read`.
+ */
+export function listWebhooks(client: Client, options?: CallOptions): Promise<ListWebhooksResult> {
+  return client.request(LIST_WEBHOOKS, {}, options);
+}
+
+const CREATE_WEBHOOK: Operation = {
+  name: 'createWebhook',
+  method: 'POST',
+  path: '/api/v1/webhooks',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Create a webhook.
+ *
+ * Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function createWebhook(client: Client, args: CreateWebhookArgs, options?: CallOptions): Promise<NewWebhook> {
+  return client.request(CREATE_WEBHOOK, args, options);
+}
+
+const GET_WEBHOOK: Operation = {
+  name: 'getWebhook',
+  method: 'GET',
+  path: '/api/v1/webhooks/{id}',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'events_read', requests: 300 },
+};
+
+/**
+ * Get a webhook.
+ *
+ * The key needs the scope `webhooks:read`.
+ */
+export function getWebhook(client: Client, args: GetWebhookArgs, options?: CallOptions): Promise<Webhook> {
+  return client.request(GET_WEBHOOK, args, options);
+}
+
+const UPDATE_WEBHOOK: Operation = {
+  name: 'updateWebhook',
+  method: 'PATCH',
+  path: '/api/v1/webhooks/{id}',
+  guild: 'header',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Change, disable or enable a webhook.
+ *
+ * Omitted fields stay unchanged. A webhook that is enabled again continues after the last event that was sent. A change of `url` or `types`, and enabling, gives the webhook the scopes of this key: its revocation then disables the webhook.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function updateWebhook(client: Client, args: UpdateWebhookArgs, options?: CallOptions): Promise<Webhook> {
+  return client.request(UPDATE_WEBHOOK, args, options);
+}
+
+const DELETE_WEBHOOK: Operation = {
+  name: 'deleteWebhook',
+  method: 'DELETE',
+  path: '/api/v1/webhooks/{id}',
+  guild: 'header',
+  hasBody: false,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Delete a webhook.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function deleteWebhook(
+  client: Client,
+  args: DeleteWebhookArgs,
+  options?: CallOptions,
+): Promise<DeleteWebhookResult> {
+  return client.request(DELETE_WEBHOOK, args, options);
+}
+
+const ROTATE_WEBHOOK_SECRET: Operation = {
+  name: 'rotateWebhookSecret',
+  method: 'POST',
+  path: '/api/v1/webhooks/{id}/rotate',
+  guild: 'header',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Rotate the secret of a webhook.
+ *
+ * Returns a new secret. Until the end of the grace period deliveries have the signatures of both.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function rotateWebhookSecret(
+  client: Client,
+  args: RotateWebhookSecretArgs,
+  options?: CallOptions,
+): Promise<RotateWebhookSecretResult> {
+  return client.request(ROTATE_WEBHOOK_SECRET, args, options);
+}
+
+const TEST_WEBHOOK: Operation = {
+  name: 'testWebhook',
+  method: 'POST',
+  path: '/api/v1/webhooks/{id}/test',
+  guild: 'header',
+  hasBody: false,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Send a test event to a webhook.
+ *
+ * Sends an event of type `webhook.test` immediately, also to a disabled webhook. It is not retried.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function testWebhook(client: Client, args: TestWebhookArgs, options?: CallOptions): Promise<TestWebhookResult> {
+  return client.request(TEST_WEBHOOK, args, options);
+}
+
+const LIST_WEBHOOK_DELIVERIES: Operation = {
+  name: 'listWebhookDeliveries',
+  method: 'GET',
+  path: '/api/v1/webhooks/{id}/deliveries',
+  guild: 'header',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'events_read', requests: 300 },
+};
+
+/**
+ * List the delivery attempts of a webhook.
+ *
+ * The newest first. Attempts are retained for seven days.
+ *
+ * The key needs the scope `webhooks:read`.
+ */
+export function listWebhookDeliveries(
+  client: Client,
+  args: ListWebhookDeliveriesArgs,
+  options?: CallOptions,
+): Promise<ListWebhookDeliveriesResult> {
+  return client.request(LIST_WEBHOOK_DELIVERIES, args, options);
+}
+
+/** The pages of `listWebhookDeliveries`, one after the other, from `cursor` on. */
+export function listWebhookDeliveriesPages(
+  client: Client,
+  args: ListWebhookDeliveriesArgs,
+  options?: CallOptions,
+): AsyncGenerator<ListWebhookDeliveriesResult, void, void> {
+  return pagesOf((page: ListWebhookDeliveriesArgs) => listWebhookDeliveries(client, page, options), args);
+}
+
+const REPLAY_WEBHOOK: Operation = {
+  name: 'replayWebhook',
+  method: 'POST',
+  path: '/api/v1/webhooks/{id}/replay',
+  guild: 'header',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'webhooks_write', requests: 30 },
+};
+
+/**
+ * Send events to a webhook again.
+ *
+ * With `from` the webhook goes back to that `seq`, and all events from there are sent again. With `event_ids` these events are sent once more.
+ *
+ * The key needs the scope `webhooks:write`.
+ */
+export function replayWebhook(client: Client, args: ReplayWebhookArgs, options?: CallOptions): Promise<Webhook> {
+  return client.request(REPLAY_WEBHOOK, args, options);
+}
+
+const GET_HEALTH: Operation = {
+  name: 'getHealth',
+  method: 'GET',
+  path: '/healthz',
+  guild: 'none',
+  hasBody: false,
+  writes: false,
+};
+
+/**
+ * Check gateway health.
+ *
+ * For load balancers. Needs no API key and has no rate limit.
+ */
+export function getHealth(client: Client, options?: CallOptions): Promise<Record<string, never>> {
+  return client.request(GET_HEALTH, {}, options);
+}
