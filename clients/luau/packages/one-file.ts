@@ -2,7 +2,7 @@ import { formatLuau } from '../format.ts';
 import { inOrderOfUse, type LinkedModule, type ModuleNode, withoutRequires } from './module-tree.ts';
 
 /** The statement `export type` with the comment above it. Its further lines are indented or close a bracket. */
-const EXPORTED_TYPE = /^(?:--- .*\n)*export type (\w+)(?:<[^>\n]*>)? = .*\n(?:(?:\t|[})>]).*\n)*/gm;
+const EXPORTED_TYPE = /^(?:--- .*\n)*export type (\w+)(?:<[^>\n]*>)? =.*\n(?:(?:\t|[})>]).*\n)*/gm;
 
 /**
  * Returns all modules as the source of one ModuleScript. Each module becomes a local variable, in an order in which
