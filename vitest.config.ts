@@ -28,7 +28,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{services,gateway,proto,deploy,test}/**/*.unit.test.ts'],
+          include: ['{services,gateway,proto,deploy,test,clients}/**/*.unit.test.ts'],
           pool: 'threads',
           isolate: false,
           testTimeout: TEST_MS,
@@ -38,7 +38,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['{services,gateway,deploy,test}/**/*.test.ts'],
+          include: ['{services,gateway,deploy,test,clients}/**/*.test.ts'],
           exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**'],
           ...integration,
         },
@@ -57,7 +57,7 @@ export default defineConfig({
         test: {
           ...integration,
           name: 'long',
-          include: ['{services,gateway,deploy,test}/**/*.long.test.ts'],
+          include: ['{services,gateway,deploy,test,clients}/**/*.long.test.ts'],
           env: { TEST_LONG: '1' },
           fileParallelism: false,
           testTimeout: 600_000,
