@@ -103,10 +103,11 @@ export class VirtualClock implements EngineClock {
   async until<T>(promise: Promise<T>, maxMilliseconds = 600_000): Promise<T> {
     let settled = false;
     const end = this.#now + maxMilliseconds;
-    const done = () => {
+    const watch = async () => {
+      await Promise.allSettled([promise]);
       settled = true;
     };
-    promise.then(done, done);
+    void watch();
     for (;;) {
       await this.#settled();
       if (settled) return await promise;

@@ -94,21 +94,16 @@ export class DataStoreLimits {
   }
 
   #apply(effect: DataStoreEffect, key: string): DataStoreResult {
-    switch (effect.operation) {
-      case 'get':
-      case 'read':
-        return this.#stores.read(key);
-      case 'set':
-        this.#stores.write(key, effect.value ?? 'null');
-        return {};
-      case 'remove': {
-        const previous = this.#stores.read(key);
-        this.#stores.entries.delete(key);
-        return previous;
-      }
-      case 'replace':
-        return { replaced: this.#stores.replace(key, effect.value ?? 'null', effect.version ?? 0) };
+    if (effect.operation === 'set') {
+      this.#stores.write(key, effect.value ?? 'null');
+      return {};
     }
+    if (effect.operation === 'replace') {
+      return { replaced: this.#stores.replace(key, effect.value ?? 'null', effect.version ?? 0) };
+    }
+    const current = this.#stores.read(key);
+    if (effect.operation === 'remove') this.#stores.entries.delete(key);
+    return current;
   }
 
   // Requests above the budget, and writes of a key that was just written, wait in a queue. Above its size they fail.

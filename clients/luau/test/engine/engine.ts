@@ -7,6 +7,7 @@ import { type ModuleTree, numberModules } from './modules.ts';
 import { type Effect, LuauVm } from './vm.ts';
 
 const CLOSE_MS = 30_000;
+const ENDED = 'the game server has ended';
 
 /** What the servers of one experience share. */
 export class Universe {
@@ -109,6 +110,7 @@ export class Engine {
   /** Runs a server script. Resolves with the first value that it returns, as JSON can express it. */
   async run<T = unknown>(source: string, name = 'Script'): Promise<T> {
     const chunk = await this.#vm.compile(source, `ServerScriptService.${name}`);
+    if (this.#stopped) throw new Error(ENDED);
     return await new Promise<T>((resolve, reject) => {
       this.#runs.set(chunk, { resolve: resolve as (value: unknown) => void, reject });
       this.#post({ kind: 'run', chunk, name });
@@ -142,11 +144,10 @@ export class Engine {
     this.#stopped = true;
     this.#cancelTimer();
     this.universe.messaging.removeServer(this.#messagingServer);
-    for (const { reject } of this.#runs.values()) reject(new Error('the game server has ended'));
+    for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
     this.#runs.clear();
     await this.#pumping;
     this.#sockets.close();
-    await this.#vm.destroy();
   }
 
   #post(event: object): void {
@@ -202,7 +203,7 @@ export class Engine {
         this.universe.messaging.unsubscribe(this.#messagingServer, effect.subscription);
         break;
       default:
-        this.#answer(effect);
+        void this.#answer(effect);
     }
   }
 
@@ -213,29 +214,22 @@ export class Engine {
     else run?.reject(new Error(`${effect.text}\n${effect.trace}`));
   }
 
-  #answer(effect: Extract<Effect, { id: number }>): void {
-    const work = async (): Promise<unknown> => {
-      switch (effect.kind) {
-        case 'http':
-          return await this.http.request(effect);
-        case 'dataStore':
-          return await this.#stores.request(effect);
-        case 'dataStoreBudget':
-          return this.#stores.budget(effect.type);
-        case 'publish':
-          return this.universe.messaging.publishFrom(this.#messagingServer, effect.topic, effect.message);
-        case 'subscribe':
-          return this.universe.messaging.subscribe(this.#messagingServer, effect.topic);
-      }
-    };
-    work().then(
-      (value) => {
-        this.#post({ kind: 'resume', id: effect.id, success: true, value });
-      },
-      (error: unknown) => {
-        this.#post({ kind: 'resume', id: effect.id, success: false, value: (error as Error).message });
-      },
-    );
+  async #answer(effect: Extract<Effect, { id: number }>): Promise<void> {
+    try {
+      this.#post({ kind: 'resume', id: effect.id, success: true, value: await this.#perform(effect) });
+    } catch (error) {
+      this.#post({ kind: 'resume', id: effect.id, success: false, value: (error as Error).message });
+    }
+  }
+
+  async #perform(effect: Extract<Effect, { id: number }>): Promise<unknown> {
+    if (effect.kind === 'http') return await this.http.request(effect);
+    if (effect.kind === 'dataStore') return await this.#stores.request(effect);
+    if (effect.kind === 'dataStoreBudget') return this.#stores.budget(effect.type);
+    const { messaging } = this.universe;
+    if (effect.kind === 'subscribe') return messaging.subscribe(this.#messagingServer, effect.topic);
+    messaging.publishFrom(this.#messagingServer, effect.topic, effect.message);
+    return undefined;
   }
 }
 

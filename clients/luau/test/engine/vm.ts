@@ -1,42 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LuauFunction, LuauState as State } from 'luau-web';
+import { type LuauFunction, LuauState } from './luau-state.ts';
 
 const FILES = ['scheduler', 'objects', 'json', 'http', 'storage', 'players', 'scripts', 'game', 'bootstrap'] as const;
 const FOLDER = join(import.meta.dirname, 'luau');
 
-let library: Promise<typeof import('luau-web')> | undefined;
 let sources: Promise<string[]> | undefined;
-
-// The library prefers its build for engines that can suspend WebAssembly, but there `pcall` lets every error through.
-// Without this feature it loads its other build, in which errors can be caught.
-async function loadLibrary(): Promise<typeof import('luau-web')> {
-  const suspending = Object.getOwnPropertyDescriptor(WebAssembly, 'Suspending');
-  Reflect.deleteProperty(WebAssembly, 'Suspending');
-  try {
-    return await import('luau-web');
-  } finally {
-    if (suspending) Object.defineProperty(WebAssembly, 'Suspending', suspending);
-  }
-}
-
-// All VMs share one WebAssembly module, which runs one call at a time.
-let lastCall: Promise<unknown> = Promise.resolve();
-
-async function exclusively<T>(work: () => Promise<T>): Promise<T> {
-  const result = lastCall.then(work);
-  lastCall = result.catch(() => {});
-  return await result;
-}
 
 /** The Luau VM of one game server, with the stand-ins of the engine in `luau/`. */
 export class LuauVm {
-  readonly #state: State;
+  readonly #state: LuauState;
   readonly #pump: LuauFunction;
   readonly #addChunk: LuauFunction;
   #chunks = 0;
 
-  private constructor(state: State, pump: LuauFunction, addChunk: LuauFunction) {
+  private constructor(state: LuauState, pump: LuauFunction, addChunk: LuauFunction) {
     this.#state = state;
     this.#pump = pump;
     this.#addChunk = addChunk;
@@ -44,49 +22,33 @@ export class LuauVm {
 
   /** `modules` get the numbers of their chunks, from 1 on, in this order. */
   static async create(options: object, modules: readonly { path: string; source: string }[]): Promise<LuauVm> {
-    library ??= loadLibrary();
     sources ??= Promise.all(FILES.map(async (name) => await readFile(join(FOLDER, `${name}.luau`), 'utf8')));
-    const { LuauState } = await library;
     const texts = await sources;
-    return await exclusively(async () => {
-      const state = await LuauState.createAsync();
-      const loaded: unknown[] = [];
-      for (const [index, source] of texts.entries()) {
-        const chunk = state.loadstring(source, `=engine/${FILES[index]}`, true);
-        loaded.push(((await chunk()) as unknown[])[0]);
-      }
-      const bootstrap = loaded.pop() as LuauFunction;
-      const [pump, addChunk] = (await bootstrap(...loaded, JSON.stringify(options))) as [LuauFunction, LuauFunction];
-      const vm = new LuauVm(state, pump, addChunk);
-      for (const module of modules) await vm.#compile(module.source, module.path);
-      return vm;
-    });
+    const state = await LuauState.create();
+    const loaded: unknown[] = [];
+    for (const [index, source] of texts.entries()) {
+      const chunk = state.load(source, `=engine/${FILES[index]}`);
+      loaded.push((await chunk())[0]);
+    }
+    const bootstrap = loaded.pop() as LuauFunction;
+    const [pump, addChunk] = (await bootstrap(...loaded, JSON.stringify(options))) as [LuauFunction, LuauFunction];
+    const vm = new LuauVm(state, pump, addChunk);
+    for (const module of modules) await vm.compile(module.source, module.path);
+    return vm;
   }
 
   /** Compiles a script, and returns the number of its chunk. A syntax error is thrown. */
   async compile(source: string, path: string): Promise<number> {
-    return await exclusively(async () => await this.#compile(source, path));
+    const chunk = this.#state.load(source, `=${path}`);
+    const number = ++this.#chunks;
+    await this.#addChunk(number, chunk);
+    return number;
   }
 
-  /** Tells the scripts what has happened and lets them run. */
+  /** Tells the scripts what has happened and lets them run. Calls must not overlap. */
   async pump(now: number, events: readonly object[]): Promise<{ due: number | undefined; effects: Effect[] }> {
-    return await exclusively(async () => {
-      const [due, effects] = (await this.#pump(now / 1000, JSON.stringify(events))) as [number, string];
-      return { due: due < 0 ? undefined : due * 1000, effects: JSON.parse(effects) as Effect[] };
-    });
-  }
-
-  async destroy(): Promise<void> {
-    await exclusively(async () => {
-      this.#state.destroy();
-    });
-  }
-
-  async #compile(source: string, path: string): Promise<number> {
-    const chunk = this.#state.loadstring(source, `=${path}`, true);
-    this.#chunks++;
-    await this.#addChunk(this.#chunks, chunk);
-    return this.#chunks;
+    const [due, effects] = (await this.#pump(now / 1000, JSON.stringify(events))) as [number, string];
+    return { due: due < 0 ? undefined : due * 1000, effects: JSON.parse(effects) as Effect[] };
   }
 }
 
