@@ -1,6 +1,6 @@
 import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorganz/stylua';
 
-/** Formats Luau like `stylua.toml` says. Throws if the text is not valid Luau. */
+/** Formats Luau with the defaults of StyLua. Throws if the text is not valid Luau. */
 export function formatLuau(source: string): string {
   const config = Config.new();
   config.syntax = LuaVersion.Luau;

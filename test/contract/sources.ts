@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '../..');
-const FOLDERS = ['proto', 'services', 'gateway', 'deploy', 'test'];
+const FOLDERS = ['proto', 'services', 'gateway', 'deploy', 'clients', 'test'];
 const ALIASES = Object.entries(packageJson.imports).map(([name, target]) => [name.slice(0, -1), target.slice(0, -1)]);
 
 const IMPORT = /^(?:import|export)\s+(type\s)?([^;'"]*?)\sfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;

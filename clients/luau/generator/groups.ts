@@ -16,5 +16,5 @@ const GROUPS: readonly (readonly [RegExp, string])[] = [
 /** Returns the name of the module that a route belongs to: by its path, otherwise the service that serves it. */
 export function groupOf({ path, service }: Route): string {
   const [, name] = GROUPS.find(([pattern]) => pattern.test(path)) ?? [];
-  return name ?? service.charAt(0).toUpperCase() + service.slice(1);
+  return `${name ?? service.charAt(0).toUpperCase() + service.slice(1)}Api`;
 }

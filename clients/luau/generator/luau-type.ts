@@ -32,9 +32,18 @@ export function argumentsOf(schema: z.ZodObject): Argument[] {
       name,
       type: luauType(json, json.$defs ?? {}),
       isRequired: !(field as z.ZodType).safeParse(undefined).success,
-      description: resolve(json, json.$defs ?? {}).description ?? '',
+      description: descriptionOf(json, json.$defs ?? {}),
     };
   });
+}
+
+/** Returns the description of an argument; for a list of objects with their fields. */
+function descriptionOf(schema: JsonSchema, definitions: Record<string, JsonSchema>): string {
+  const { description, anyOf = [], ...own } = resolve(schema, definitions);
+  const { items } = anyOf.map((choice) => resolve(choice, definitions)).find(({ type }) => type === 'array') ?? own;
+  const { properties, required = [] } = items ? resolve(items, definitions) : {};
+  const fields = properties && `Each item: ${tableType(properties, required, definitions)}`;
+  return [description, fields].filter(Boolean).join('. ');
 }
 
 /** Like zod's own conversion, also for the items of a `listOf`, which are in its metadata. */
@@ -82,11 +91,22 @@ function luauType(schema: JsonSchema, definitions: Record<string, JsonSchema>): 
   const names = [type ?? []].flat().filter((name) => name !== 'null');
   return union(
     names.map((name) => {
-      if (name === 'array') return `{ ${luauType(items ?? {}, definitions)} }`;
+      if (name === 'array') return listType(luauType(items ?? {}, definitions));
       if (name === 'object') return tableType(properties, required ?? [], definitions);
       return TYPES[name] ?? 'any';
     }),
   );
+}
+
+/**
+ * Luau accepts a list only if the type of its items is exactly the same, so that a list of numbers is no list of numbers
+ * and strings, and a table without an optional field is another type. The description then has the fields.
+ */
+function listType(item: string): string {
+  if (item.startsWith('{')) return '{ any }';
+  const alternatives = item.split(' | ');
+  if (alternatives.length === 1 || item.includes('"')) return `{ ${item} }`;
+  return union([`{ ${item} }`, ...alternatives.map((each) => `{ ${each} }`)]);
 }
 
 function tableType(

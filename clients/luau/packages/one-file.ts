@@ -1,70 +1,113 @@
 import { formatLuau } from '../format.ts';
 import { inOrderOfUse, type LinkedModule, type ModuleNode, withoutRequires } from './module-tree.ts';
 
-/** The statement `export type` with the comment above it. Its further lines are indented or close a bracket. */
-const EXPORTED_TYPE = /^(?:--- .*\n)*export type (\w+)(?:<[^>\n]*>)? = .*\n(?:(?:\t|[})>]).*\n)*/gm;
+/** A statement `type` at the top of a module, with the comment above it. Its further lines are indented or close a bracket. */
+const TYPE = /^(?:--- .*\n)*(export )?type (\w+)(?:<[^>\n]*>)? =.*\n(?:(?:\t|[})>]).*\n)*/gm;
+
+/** The names of the types of each module in the one file. */
+type TypeNames = Map<LinkedModule, Map<string, string>>;
 
 /**
  * Returns all modules as the source of one ModuleScript. Each module becomes a local variable, in an order in which
- * each is below what it uses. Types cannot be exported from within a function, so they stand next to it.
+ * each is below what it uses. Its types stand next to it, because types are visible only in the block that has them.
  */
 export function bundle(root: ModuleNode): string {
   const modules = inOrderOfUse(root);
-  const main = modules.at(-1) as LinkedModule;
   checkNames(modules);
-  const parts = modules.map((module) => (module === main ? mainPart(module) : modulePart(module, exportedBy(main))));
+  const main = modules.at(-1) as LinkedModule;
+  const types = typeNamesOf(modules, main);
+  const parts = modules.map((module) => {
+    const source = withFinalNames(module, types);
+    return module === main ? mainPart(module, source) : modulePart(module, source, exportedBy(main));
+  });
   return formatLuau(['--!strict\n', ...parts].join('\n'));
 }
 
-function modulePart(module: LinkedModule, exported: ReadonlySet<string>): string {
-  const { types, rest } = separateTypes(module);
-  const hoisted = types.map(({ name, text }) => (exported.has(name) ? text : text.replace('export type', 'type')));
-  const body = rest.replace(/^--!strict\n/, '').trimEnd();
+function modulePart(module: LinkedModule, source: string, exported: ReadonlySet<string>): string {
+  const { name } = module;
+  const types = [...source.matchAll(TYPE)].map(([text, , type = '']) => ({ text, type })).filter(isOwnType);
+  const hoisted = types.map(({ text, type }) => text.replace(/^(?:export )?type /m, exported.has(type) ? 'export type ' : 'type '));
+  const body = source.replaceAll(TYPE, '');
   // A module that has only types returns an empty table, which nobody uses.
-  if (/^(?:--.*\n|\s)*return \{\}$/.test(body)) return `${heading(module)}\n${hoisted.join('\n')}`;
-  return `${heading(module)}\n${hoisted.join('\n')}\nlocal ${module.name} = (function()\n${body}\nend)()\n`;
+  if (!declarationOf(name).test(body)) return [heading(module), ...hoisted].join('\n');
+  const isClass = body.includes(`\n${name}.__index = ${name}\n`);
+  const rest = body
+    .replace(declarationOf(name), '')
+    .replace(`\n${name}.__index = ${name}\n`, '\n')
+    .replace(new RegExp(`^return ${name}\\n`, 'm'), '');
+  const declaration = [`local ${name} = {}`, ...(isClass ? [`${name}.__index = ${name}`] : [])];
+  return [heading(module), ...declaration, '', ...hoisted, 'do', rest.trim(), 'end', ''].join('\n');
 }
 
-function mainPart(module: LinkedModule): string {
-  const text = withoutModuleNames(module, withoutRequires(module.source)).replace(/^--!strict\n/, '');
-  return `${heading(module)}\n${text.replaceAll(/^export type (\w+) = \1\n/gm, '')}`;
-}
+const declarationOf = (name: string) => new RegExp(`^local ${name} = \\{\\}\\n`, 'm');
+
+const mainPart = (module: LinkedModule, source: string): string =>
+  `${heading(module)}\n${source.replaceAll(TYPE, (text, _, type) => (isOwnType({ text, type }) ? text : ''))}`;
+
+/** False for a type that only gives another module's type the same name again. */
+const isOwnType = ({ text, type }: { text: string; type: string }) => !new RegExp(`type ${type} = ${type}\\n`).test(text);
 
 const heading = ({ path, name }: LinkedModule) => `-- ${'-'.repeat(20)} ${name} (${path})\n`;
 
-/** Returns the exported types of a module apart from the rest, without those that only repeat another module's type. */
-function separateTypes(module: LinkedModule) {
-  const source = withoutModuleNames(module, withoutRequires(module.source));
-  const types = [...source.matchAll(EXPORTED_TYPE)]
-    .map(([text, name = '']) => ({ name, text }))
-    .filter(({ name, text }) => !text.includes(`export type ${name} = ${name}\n`));
-  return { types, rest: source.replaceAll(EXPORTED_TYPE, '') };
+const typesIn = ({ source }: LinkedModule) => [...source.matchAll(TYPE)].map(([, , type = '']) => type);
+
+const exportedBy = (main: LinkedModule): ReadonlySet<string> =>
+  new Set([...main.source.matchAll(/^export type (\w+)/gm)].map(([, name = '']) => name));
+
+/** A type gets the name of its module as a prefix if another module has a type of that name. */
+function typeNamesOf(modules: readonly LinkedModule[], main: LinkedModule): TypeNames {
+  const names: TypeNames = new Map();
+  const taken = new Set(exportedBy(main));
+  for (const module of modules) {
+    const own = typesIn(module).map((type): [string, string] => {
+      const isPublic = module === main || isReexported(main, module, type);
+      const name = taken.has(type) && !isPublic && !repeats(module, type, names) ? module.name + type : type;
+      taken.add(name);
+      return [type, name];
+    });
+    names.set(module, new Map(own));
+  }
+  return names;
 }
 
-/** Replaces `Module.Type` by `Type`, because all types are in one file. */
-function withoutModuleNames({ requires }: LinkedModule, source: string): string {
-  let text = source;
-  for (const [variable, required] of requires) {
-    for (const name of typeNames(required)) text = text.replaceAll(new RegExp(`\\b${variable}\\.${name}\\b`, 'g'), name);
+/** True if a type of a module only repeats one of another module, which keeps that name. */
+function repeats({ source, requires }: LinkedModule, type: string, names: TypeNames): boolean {
+  const [, variable = '', original = ''] = new RegExp(`^export type ${type} = (\\w+)\\.(\\w+)\\n`, 'm').exec(source) ?? [];
+  const required = requires.get(variable);
+  return required !== undefined && names.get(required)?.get(original) === type;
+}
+
+/** True if the main module exports a type of a module under the same name, maybe by way of a third module. */
+function isReexported(main: LinkedModule, module: LinkedModule, type: string): boolean {
+  const [, variable = ''] = new RegExp(`^export type ${type} = (\\w+)\\.${type}\\n`, 'm').exec(main.source) ?? [];
+  const required = main.requires.get(variable);
+  if (required === undefined) return false;
+  return required === module || isReexported(required, module, type);
+}
+
+/** Removes the modules from the names of types, and gives types their names in the one file. */
+function withFinalNames(module: LinkedModule, types: TypeNames): string {
+  let text = withoutRequires(module.source).replace(/^--!strict\n/, '');
+  for (const [own, name] of types.get(module) ?? []) {
+    if (own !== name) text = text.replaceAll(new RegExp(`(?<![\\w.\`"])${own}\\b(?!\\s*[({.])`, 'g'), name);
+  }
+  for (const [variable, required] of module.requires) {
+    for (const [type, name] of types.get(required) ?? []) {
+      text = text.replaceAll(new RegExp(`\\b${variable}\\.${type}\\b(?!\\s*\\()`, 'g'), name);
+    }
   }
   return text;
 }
 
-const typeNames = ({ source }: LinkedModule): string[] =>
-  [...source.matchAll(/^export type (\w+)/gm)].map(([, name = '']) => name);
-
-const exportedBy = (main: LinkedModule): ReadonlySet<string> => new Set(typeNames(main));
-
-/** All modules share the names of variables and types once they are in one file. */
+/** All modules share the names of variables once they are in one file. */
 function checkNames(modules: readonly LinkedModule[]): void {
   const names = modules.map(({ name }) => name);
-  const types = modules.flatMap((module) => separateTypes(module).types.map(({ name }) => name));
-  const repeated = [names, types].flatMap((list) => list.filter((name, index) => list.indexOf(name) !== index));
-  if (repeated.length > 0) throw new Error(`these modules or exported types have the same name: ${repeated.join(', ')}`);
+  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
+  if (repeated.length > 0) throw new Error(`these modules have the same name: ${repeated.join(', ')}`);
   for (const { path, requires, source } of modules) {
     for (const [variable, { name }] of requires) {
       if (variable !== name) throw new Error(`${path} requires ${name} as ${variable}: use the name of the module`);
     }
-    if (/\bscript\b/.test(withoutRequires(source))) throw new Error(`${path} uses script: one file has no other modules`);
+    if (/\bscript\b(?!s)/.test(withoutRequires(source))) throw new Error(`${path} uses script: one file has no other modules`);
   }
 }

@@ -140,14 +140,8 @@ export class Engine {
 
   /** The server ends at once, without a chance to react. */
   async crash(): Promise<void> {
-    if (this.#stopped) return;
-    this.#stopped = true;
-    this.#cancelTimer();
-    this.universe.messaging.removeServer(this.#messagingServer);
-    for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
-    this.#runs.clear();
+    if (!this.#stopped) this.#end();
     await this.#pumping;
-    this.#sockets.close();
   }
 
   #post(event: object): void {
@@ -159,10 +153,29 @@ export class Engine {
   #wake(): void {
     if (this.#pumping || this.#stopped) return;
     const release = this.#clock.hold();
-    this.#pumping = this.#pumpAll().finally(() => {
+    const pump = async () => {
+      try {
+        await this.#pumpAll();
+      } catch (error) {
+        // The VM itself has failed, for example because its memory is full.
+        this.errors.push(`the VM has failed: ${(error as Error).message}`);
+        this.#end();
+      }
       this.#pumping = undefined;
+      if (this.#events.length > 0) this.#wake();
       release();
-    });
+    };
+    this.#pumping = pump();
+  }
+
+  #end(): void {
+    this.#stopped = true;
+    this.#cancelTimer();
+    this.universe.messaging.removeServer(this.#messagingServer);
+    for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
+    this.#runs.clear();
+    this.#whenClosed?.();
+    this.#sockets.close();
   }
 
   async #pumpAll(): Promise<void> {
