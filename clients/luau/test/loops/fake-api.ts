@@ -74,7 +74,8 @@ export class FakeApi {
     const url = new URL(request.url);
     const path = url.pathname.replace('/api/v1', '');
     const text = request.body === undefined ? undefined : JSON.parse(String(request.body));
-    const { method, headers } = request;
+    const { method } = request;
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]));
     const call = { at: this.#now(), method, path, query: url.searchParams, headers, body: text };
     this.calls.push(call);
     const failure = this.fail(call);
