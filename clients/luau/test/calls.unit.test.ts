@@ -190,6 +190,11 @@ test('nothing that a game passes makes the module throw', async () => {
         return GuildData.new({ key = "k", guildId = "${GUILD}", baseUrl = "https://api.example.com", services = value,
           loops = value, timeout = value, attempts = value, requestsPerMinute = value, onLog = value }).api.whoami()
       end)
+      for _, method in { "verify", "redeem", "staffJoined", "staffLeft", "permissions", "hasPermission", "logAction",
+        "onCommand", "onBanned", "onChecked", "onVerify" } do
+        check(method .. " " .. index, function() return (guild :: any)[method](guild, value, value) end)
+        check(method, function() return (guild :: any)[method](guild) end)
+      end
       check("args " .. index, function() return guild.api.banPlayer(value) end)
       check("options " .. index, function() return guild.api.banPlayer({ game_id = 1 }, value) end)
       check("option " .. index, function()
