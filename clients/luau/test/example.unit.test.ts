@@ -70,7 +70,7 @@ test('the example place: verification, bans, mutes, commands, staff sessions and
   engine.chat(1, '/kick Ben bad words');
   await seconds(60);
   expect(commands.map(({ acked }) => acked?.status)).toEqual(['success', 'success', 'success', 'success']);
-  expect(engine.kicks.map(({ userId }) => userId).toSorted()).toEqual([2, 3, 4]);
+  expect(new Set(engine.kicks.map(({ userId }) => userId))).toEqual(new Set([2, 3, 4]));
   expect([...api.actions.values()]).toEqual([
     expect.objectContaining({ actor_game_id: 1, target_game_id: 2, action_type: 'kick' }),
   ]);
@@ -80,14 +80,19 @@ test('the example place: verification, bans, mutes, commands, staff sessions and
 
 test('the first script of the README has at most ten lines, and keeps a banned player out', async () => {
   const [, script = ''] = /```lua\n([^]*?)```/.exec(read('README.md')) ?? [];
-  expect(script.trim().split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
+  expect(
+    script
+      .trim()
+      .split('\n')
+      .filter((line) => line.trim() !== '').length,
+  ).toBeLessThanOrEqual(10);
   const { engine, api, seconds } = await startScript(script);
   api.ban(4, { reason: 'cheating' });
   engine.addPlayer(1, 'Ada');
   engine.addPlayer(4, 'Dan');
   const kick = api.send('kick', { target: { game_id: 1, game_username: 'Ada' } });
   await seconds(40);
-  expect(engine.kicks.map(({ userId }) => userId).toSorted()).toEqual([1, 4]);
+  expect(new Set(engine.kicks.map(({ userId }) => userId))).toEqual(new Set([1, 4]));
   expect(kick.acked?.status).toBe('success');
   expect([...api.sessions.values()].map(({ game_id }) => game_id)).toEqual([1]);
 });
