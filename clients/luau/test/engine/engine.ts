@@ -66,7 +66,7 @@ export class Engine {
   readonly #vm: LuauVm;
   readonly #clock: EngineClock;
   readonly #stores: DataStoreLimits;
-  readonly #sockets = new SocketTransport();
+  readonly #sockets: SocketTransport;
   readonly #messagingServer: MessagingServer;
   readonly #runs = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   #events: object[] = [];
@@ -80,6 +80,7 @@ export class Engine {
     this.universe = universe;
     this.#clock = universe.clock;
     this.jobId = jobId;
+    this.#sockets = new SocketTransport(universe.clock);
     this.http = new HttpLimits({
       clock: universe.clock,
       network: this.network,
@@ -131,6 +132,12 @@ export class Engine {
     this.#post({ kind: 'leave', userId });
   }
 
+  /** The network is lost, and connections that are open end at once. `network.down = false` brings it back. */
+  disconnect(): void {
+    this.network.down = true;
+    this.#sockets.close();
+  }
+
   /** Shuts the server down: players leave, and functions bound with BindToClose have 30 seconds. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
@@ -180,6 +187,7 @@ export class Engine {
     for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
     this.#runs.clear();
     this.#whenClosed?.();
+    this.http.end();
     this.#sockets.close();
   }
 
