@@ -67,7 +67,9 @@ async function runWithAdonis(script: string, options: { downSeconds?: number; pr
   place.engine.addPlayer(3);
   const result = await place.clock.until(place.engine.run(`${ADONIS}\n${script}`), 3_600_000);
   const sent = (path: string) =>
-    requests.filter(({ url }) => url.endsWith(path)).map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>);
+    requests
+      .filter(({ url }) => url.endsWith(path))
+      .map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>);
   return { place, result, requests, sent, api };
 }
 

@@ -74,13 +74,16 @@ test('the key is sent in a header and nowhere else, and is in no line of the log
   const place = await startPlace({ respond });
   await place.run('guild.api.banPlayer({ game_id = 1, reason = "x" }) print(guild.client.config.key)');
   expect(requests.map(({ headers }) => headers['X-API-Key'])).toEqual([KEY]);
-  expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(KEY))).toEqual([]);
+  expect(requests.filter(({ url, body }) => `${url} ${String(body)}`.includes(KEY))).toEqual([]);
   expect(place.engine.output.filter(({ text }) => text.includes(KEY))).toEqual([]);
 });
 
 test('a key in a string works too, and names the guild', async () => {
   const { requests, respond } = recorded();
-  const place = await startPlace({ respond, settings: `key = "${KEY}\\n", baseUrl = "https://api.example.com/api/v1/"` });
+  const place = await startPlace({
+    respond,
+    settings: `key = "${KEY}\\n", baseUrl = "https://api.example.com/api/v1/"`,
+  });
   await place.run('return guild.api.getLinkByGameId({ gameId = 7001 })');
   expect(requests[0]).toMatchObject({
     url: 'https://api.example.com/api/v1/lookup/game/7001',
@@ -133,7 +136,9 @@ test('null is sent where it is meant, and an empty body is an object', async () 
 
 test('a replayed response is marked as such', async () => {
   const place = await startPlace({ respond: () => success({}, { 'idempotency-replayed': 'true' }) });
-  expect(await place.run('return guild.api.banPlayer({ game_id = 1, reason = "x" })')).toMatchObject({ replayed: true });
+  expect(await place.run('return guild.api.banPlayer({ game_id = 1, reason = "x" })')).toMatchObject({
+    replayed: true,
+  });
 });
 
 test('arguments that cannot be sent fail without a request, and say which one', async () => {

@@ -234,7 +234,7 @@ export class HttpLimits {
   }
 
   async #exchange(request: HttpRequest): Promise<HttpResponse> {
-    const { network, transport, clock } = this.#options;
+    const { network, transport } = this.#options;
     const fault = network.down ? ({ kind: 'unreachable' } as const) : network.fault?.(request);
     if (fault?.kind === 'unreachable') throw new HttpError('HttpError: ConnectFail');
     if (fault?.kind === 'silent') return await new Promise(() => {});

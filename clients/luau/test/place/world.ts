@@ -93,9 +93,9 @@ export function runsOf(engine: Engine): Map<string, number> {
   return runs;
 }
 
-/** True once a server's heartbeat was accepted. */
-export function isLive(engine: Engine): boolean {
-  return engine.requests.some(({ url, status }) => url.endsWith('/game/servers/heartbeat') && status === 200);
+/** True once a heartbeat was accepted that a server sent since then, in Unix milliseconds. */
+export function isLive(engine: Engine, since = 0): boolean {
+  return engine.requests.some(({ at, url, status }) => at >= since && url.endsWith('/heartbeat') && status === 200);
 }
 
 /** True while a poll of a server waits at the gateway. */
