@@ -87,7 +87,8 @@ function luauType(schema: JsonSchema, definitions: Record<string, JsonSchema>): 
   if (values) return union(values.map((each) => JSON.stringify(each)));
   if (value !== undefined) return JSON.stringify(value);
   const choices = type === undefined ? (anyOf ?? oneOf) : undefined;
-  if (choices) return union(choices.filter((choice) => choice.type !== 'null').map((each) => luauType(each, definitions)));
+  if (choices)
+    return union(choices.filter((choice) => choice.type !== 'null').map((each) => luauType(each, definitions)));
   const names = [type ?? []].flat().filter((name) => name !== 'null');
   return union(
     names.map((name) => {

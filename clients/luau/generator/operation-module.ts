@@ -103,7 +103,7 @@ function implementation(route: Route): string[] {
     `name = "${name}",`,
     `method = "${method}",`,
     `path = "${path}",`,
-    ...(category ? [`category = "${category}",`] : []),
+    ...(category ? [`category = "${category}",`, `limit = ${CATEGORIES[category].limit},`] : []),
     `guild = "${guild}",`,
     `writes = ${writes},`,
     `body = ${body !== undefined},`,

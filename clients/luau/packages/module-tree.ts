@@ -62,7 +62,8 @@ export function inOrderOfUse(root: ModuleNode): LinkedModule[] {
     const known = linked.get(node);
     if (known) return known;
     const requires = new Map<string, LinkedModule>();
-    for (const [, variable = '', path = ''] of node.source.matchAll(REQUIRE)) requires.set(variable, link(find(node, path)));
+    for (const [, variable = '', path = ''] of node.source.matchAll(REQUIRE))
+      requires.set(variable, link(find(node, path)));
     const result = { ...node, requires };
     linked.set(node, result);
     return result;

@@ -26,7 +26,9 @@ export function bundle(root: ModuleNode): string {
 function modulePart(module: LinkedModule, source: string, exported: ReadonlySet<string>): string {
   const { name } = module;
   const types = [...source.matchAll(TYPE)].map(([text, , type = '']) => ({ text, type })).filter(isOwnType);
-  const hoisted = types.map(({ text, type }) => text.replace(/^(?:export )?type /m, exported.has(type) ? 'export type ' : 'type '));
+  const hoisted = types.map(({ text, type }) =>
+    text.replace(/^(?:export )?type /m, exported.has(type) ? 'export type ' : 'type '),
+  );
   const body = source.replaceAll(TYPE, '');
   // A module that has only types returns an empty table, which nobody uses.
   if (!declarationOf(name).test(body)) return [heading(module), ...hoisted].join('\n');
@@ -45,7 +47,8 @@ const mainPart = (module: LinkedModule, source: string): string =>
   `${heading(module)}\n${source.replaceAll(TYPE, (text, _, type) => (isOwnType({ text, type }) ? text : ''))}`;
 
 /** False for a type that only gives another module's type the same name again. */
-const isOwnType = ({ text, type }: { text: string; type: string }) => !new RegExp(`type ${type} = ${type}\\n`).test(text);
+const isOwnType = ({ text, type }: { text: string; type: string }) =>
+  !new RegExp(`type ${type} = ${type}\\n`).test(text);
 
 const heading = ({ path, name }: LinkedModule) => `-- ${'-'.repeat(20)} ${name} (${path})\n`;
 
@@ -72,7 +75,8 @@ function typeNamesOf(modules: readonly LinkedModule[], main: LinkedModule): Type
 
 /** True if a type of a module only repeats one of another module, which keeps that name. */
 function repeats({ source, requires }: LinkedModule, type: string, names: TypeNames): boolean {
-  const [, variable = '', original = ''] = new RegExp(`^export type ${type} = (\\w+)\\.(\\w+)\\n`, 'm').exec(source) ?? [];
+  const [, variable = '', original = ''] =
+    new RegExp(`^export type ${type} = (\\w+)\\.(\\w+)\\n`, 'm').exec(source) ?? [];
   const required = requires.get(variable);
   return required !== undefined && names.get(required)?.get(original) === type;
 }
@@ -108,6 +112,7 @@ function checkNames(modules: readonly LinkedModule[]): void {
     for (const [variable, { name }] of requires) {
       if (variable !== name) throw new Error(`${path} requires ${name} as ${variable}: use the name of the module`);
     }
-    if (/\bscript\b(?!s)/.test(withoutRequires(source))) throw new Error(`${path} uses script: one file has no other modules`);
+    if (/\bscript\b(?!s)/.test(withoutRequires(source)))
+      throw new Error(`${path} uses script: one file has no other modules`);
   }
 }

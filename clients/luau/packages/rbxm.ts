@@ -30,8 +30,24 @@ export function toRbxm(root: ModuleNode): Buffer {
     i32(instances.length),
     Buffer.alloc(8),
     ...classes.map(({ name, members }, id) => chunk('INST', instanceChunk(id, name, members))),
-    ...classes.map(({ members }, id) => chunk('PROP', stringsChunk(id, 'Name', members.map(({ node }) => node.name)))),
-    chunk('PROP', stringsChunk(0, 'Source', modules.map(({ node }) => node.source))),
+    ...classes.map(({ members }, id) =>
+      chunk(
+        'PROP',
+        stringsChunk(
+          id,
+          'Name',
+          members.map(({ node }) => node.name),
+        ),
+      ),
+    ),
+    chunk(
+      'PROP',
+      stringsChunk(
+        0,
+        'Source',
+        modules.map(({ node }) => node.source),
+      ),
+    ),
     chunk('PRNT', parentChunk(instances)),
     chunk('END\0', Buffer.from(END)),
   ]);

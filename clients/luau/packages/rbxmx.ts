@@ -7,7 +7,8 @@ export function toRbxmx(root: ModuleNode): string {
   let referents = 0;
   const item = (node: ModuleNode): string => {
     const className = node.path === undefined ? 'Folder' : 'ModuleScript';
-    const source = node.path === undefined ? '' : `<ProtectedString name="Source">${text(node.source)}</ProtectedString>`;
+    const source =
+      node.path === undefined ? '' : `<ProtectedString name="Source">${text(node.source)}</ProtectedString>`;
     const properties = `<Properties><string name="Name">${text(node.name)}</string>${source}</Properties>`;
     return `<Item class="${className}" referent="RBX${referents++}">${properties}${node.children.map(item).join('')}</Item>\n`;
   };

@@ -101,5 +101,10 @@ export const failure = (
 ): Partial<HttpResponse> => ({
   status,
   headers: { 'x-request-id': 'req-2', ...headers },
-  body: JSON.stringify({ status: 'error', code: status, message: `Failed with ${code}`, details: { code, ...details } }),
+  body: JSON.stringify({
+    status: 'error',
+    code: status,
+    message: `Failed with ${code}`,
+    details: { code, ...details },
+  }),
 });

@@ -66,6 +66,15 @@ describe('the rate limits of the service', () => {
     expect(place.engine.requests).toHaveLength(150);
   });
 
+  test('calls at the same time share what is left, from the first one on', async () => {
+    const service = countingService(() => place, 60);
+    const place: Place = await startPlace({ respond: service.respond });
+    place.engine.network.latency = 200;
+    const results = await place.run<Result[]>(lookups(150));
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    expect(service.rejected()).toBe(0);
+  });
+
   test('calls slow down when little is left, so that other servers get their part', async () => {
     const headers = (remaining: number) => ({
       'x-ratelimit-limit': '100',
@@ -174,11 +183,11 @@ describe('the limits of the engine', () => {
     expect(place.engine.requests.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 
-  test('more than 200 waiting calls are refused, so that the memory is bounded', async () => {
+  test('more than 200 calls at once are refused, so that the memory is bounded', async () => {
     const place = await startPlace({ settings: `${SETTINGS}, requestsPerMinute = 60` });
     const results = await place.run<Result[]>(lookups(500));
     const refused = results.filter(({ ok }) => !ok);
-    expect(refused.length).toBe(500 - 200 - 12);
+    expect(refused.length).toBe(300);
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['TOO_MANY_CALLS']));
   });
 

@@ -41,7 +41,7 @@ test.skipIf(!IS_AVAILABLE).each(['old', 'new'] as const)('the types are right fo
   const source = bundle(readModuleTree(SOURCE, 'GuildData'));
   expect(errorsOf(source, solver)).toEqual([]);
   // The checker works: it finds a mistake.
-  expect(errorsOf(`${source.replace(/return GuildData\n$/, '')}local wrong: number = GuildData.VERSION\n`, solver)).toEqual([
-    expect.stringContaining("Expected this to be 'number', but got 'string'"),
-  ]);
+  expect(
+    errorsOf(`${source.replace(/return GuildData\n$/, '')}local _wrong: number = GuildData.VERSION\n`, solver),
+  ).toEqual([expect.stringContaining("Expected this to be 'number', but got 'string'")]);
 });

@@ -123,6 +123,11 @@ export class Engine {
     this.#post({ kind: 'join', userId, name });
   }
 
+  /** A player writes in the chat of the game. */
+  chat(userId: number, message: string): void {
+    this.#post({ kind: 'chat', userId, message });
+  }
+
   removePlayer(userId: number): void {
     this.#post({ kind: 'leave', userId });
   }

@@ -72,7 +72,8 @@ test('a rejected action is dropped, and those after it are sent', async () => {
     'the action has no actor: pass a player or a user ID',
     'the action has no action_type',
   ]);
-  const large = 'guild:logAction({ actor = 1, action_type = "x", details = { text = string.rep("y", 5000), f = print } })';
+  const large =
+    'guild:logAction({ actor = 1, action_type = "x", details = { text = string.rep("y", 5000), f = print } })';
   await place.run(server, large);
   await place.seconds(10);
   expect([...place.api.actions.values()].at(-1)?.details).toEqual({ truncated: true });
@@ -104,7 +105,9 @@ test('what a closing server cannot send is stored, and another server sends it',
   await place.server();
   await place.seconds(1500);
   expect(targets(place).toSorted((a, b) => a - b)).toEqual(upTo(60));
-  expect(JSON.parse(place.universe.dataStores.entries.get(`GuildData_${GUILD}/global/actions`)?.value ?? '')).toEqual([]);
+  expect(JSON.parse(place.universe.dataStores.entries.get(`GuildData_${GUILD}/global/actions`)?.value ?? '')).toEqual(
+    [],
+  );
 });
 
 test('the oldest actions are dropped only above the bound, with a warning', async () => {

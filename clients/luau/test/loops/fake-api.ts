@@ -75,7 +75,9 @@ export class FakeApi {
     const path = url.pathname.replace('/api/v1', '');
     const text = request.body === undefined ? undefined : JSON.parse(String(request.body));
     const { method } = request;
-    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]));
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
     const call = { at: this.#now(), method, path, query: url.searchParams, headers, body: text };
     this.calls.push(call);
     const failure = this.fail(call);
@@ -155,7 +157,7 @@ export class FakeApi {
   }
 
   #heartbeat(body: Body): object {
-    for (const ack of body.acks) this.#find(ack.command_id) && this.#ack(ack);
+    for (const ack of body.acks) if (this.#find(ack.command_id)) this.#ack(ack);
     const commands = body.final ? [] : this.#lease(Math.max(30, 2 * this.interval));
     return { server_time: this.#seconds(), next_heartbeat_seconds: this.interval, commands };
   }

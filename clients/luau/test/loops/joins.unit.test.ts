@@ -16,7 +16,10 @@ test('players who join in the same second are checked with one request, and bann
   expect(place.api.callsOf(STATUS).map(({ body }) => body)).toEqual([{ game_ids: [7001, 7002, 7003], place_id: 4001 }]);
   expect(server.kicks).toEqual([
     { userId: 7001, reason: 'You are banned from this game.\nReason: Used speed hacks\nUntil: 2026-03-01 12:30 UTC' },
-    { userId: 7003, reason: 'You are banned from this game.\nReason: Alt of a banned player\nThis ban does not expire.' },
+    {
+      userId: 7003,
+      reason: 'You are banned from this game.\nReason: Alt of a banned player\nThis ban does not expire.',
+    },
   ]);
   expect([...server.players]).toEqual([7002]);
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { VirtualClock } from '../engine/clock.ts';
 import { createEngine, type Engine, type EngineOptions, Universe } from '../engine/engine.ts';
 import { type ModuleTree, readModules } from '../engine/modules.ts';
@@ -62,7 +62,8 @@ export class Place {
 
   async end(): Promise<void> {
     for (const server of this.#servers) await server.crash();
-    expect(this.#servers.flatMap(({ errors }) => errors)).toEqual([]);
+    const errors = this.#servers.flatMap((server) => server.errors);
+    if (errors.length > 0) throw new Error(`scripts have failed: ${errors.join('; ')}`);
   }
 }
 
