@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualClock } from './clock.ts';
@@ -18,13 +19,14 @@ async function start(options: EngineOptions = {}): Promise<{ engine: Engine; clo
 /** A server on loopback that remembers the requests. */
 async function listen(): Promise<{ url: string; received: { request: IncomingMessage; body: Buffer }[] }> {
   const received: { request: IncomingMessage; body: Buffer }[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    received.push({ request, body: Buffer.concat(chunks) });
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    received.push({ request, body: await buffer(request) });
     if (request.url === '/hang') return;
     response.writeHead(201, { 'X-Mixed-Case': 'Value', 'Content-Type': 'application/json' });
     response.end('{"data":{"name":"\\u00e9\\ud83d\\ude00","list":[]}}');
+  };
+  const server = createServer((request, response) => {
+    void respond(request, response);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HttpRequest, HttpResponse } from '../engine/http.ts';
+import type { Decision, FakeLimits } from './fake-limits.ts';
 
 export const GUILD = '900000000000000001';
 export const KEY = `service_${GUILD}_0123456789abcdefghijABCDEFGHIJ01234567`;
@@ -9,6 +10,8 @@ type Body = any;
 
 export interface FakeCommand {
   command_id: string;
+  /** The server that it is for; undefined for the only one of a test. */
+  server: string | undefined;
   type: string;
   target: { game_id: number; game_username: string | null } | null;
   payload: Record<string, unknown>;
@@ -62,8 +65,10 @@ export class FakeApi {
   pageSize = 100;
   /** Responds in place of a route: a status, with `Retry-After` for 429 and 503. */
   fail: (call: Call) => { status: number; details?: object; retryAfter?: number } | undefined = () => undefined;
-  /** The part of each limit that responses report as left. */
+  /** The part of each limit that responses report as left, unless limits are counted. */
   left = 0.9;
+  /** Counts requests, and rejects those above the limits. Without it nothing is counted. */
+  limits: FakeLimits | undefined;
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -80,10 +85,15 @@ export class FakeApi {
     );
     const call = { at: this.#now(), method, path, query: url.searchParams, headers, body: text };
     this.calls.push(call);
+    const limited = this.limits?.count(call);
+    if (limited && limited.remaining < 0) {
+      const details = { ...limited, code: 'RATE_LIMITED', window: 60, retryAfter: limited.secondsLeft };
+      return this.#response(429, { status: 'error', details }, { retryAfter: limited.secondsLeft, limited });
+    }
     const failure = this.fail(call);
     if (failure) return this.#response(failure.status, { status: 'error', details: failure.details ?? {} }, failure);
     try {
-      return this.#response(200, { status: 'success', data: this.#answer(call) });
+      return this.#response(200, { status: 'success', data: this.#answer(call) }, { limited });
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
       return this.#response(error.status, { status: 'error', details: error.details });
@@ -97,6 +107,7 @@ export class FakeApi {
   send(type: string, fields: Partial<FakeCommand> = {}): FakeCommand {
     const command = {
       command_id: randomUUID(),
+      server: undefined,
       type,
       target: null,
       payload: {},
@@ -126,12 +137,17 @@ export class FakeApi {
     return Math.floor(this.#now() / 1000);
   }
 
-  #response(status: number, body: object, { retryAfter }: { retryAfter?: number } = {}): HttpResponse {
+  #response(
+    status: number,
+    body: object,
+    { retryAfter, limited }: { retryAfter?: number; limited?: Decision | undefined } = {},
+  ): HttpResponse {
+    const { limit, remaining } = limited ?? { limit: 100, remaining: Math.round(100 * this.left) };
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'x-request-id': randomUUID(),
-      'x-ratelimit-limit': '100',
-      'x-ratelimit-remaining': String(Math.round(100 * this.left)),
+      'x-ratelimit-limit': String(limit),
+      'x-ratelimit-remaining': String(Math.max(remaining, 0)),
       'x-ratelimit-reset': String((Math.floor(this.#seconds() / 60) + 1) * 60),
     };
     if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
@@ -142,7 +158,8 @@ export class FakeApi {
     const [, id = ''] = /^\/game\/servers\/[^/]+\/commands\/([^/]+)\/ack$/.exec(path) ?? [];
     if (id !== '') return this.#ack({ command_id: id, ...body });
     if (path === '/game/servers/heartbeat') return this.#heartbeat(body);
-    if (path.startsWith('/game/servers/')) return { commands: this.#lease(30), poll_after_seconds: this.interval };
+    const [, server] = /^\/game\/servers\/([^/]+)\/commands$/.exec(path) ?? [];
+    if (server !== undefined) return { commands: this.#lease(server, 30), poll_after_seconds: this.interval };
     if (path.endsWith('/game/status')) return { results: this.#statuses(body.game_ids) };
     if (path.endsWith('/game/bans/active')) return this.#listBans(query);
     if (path === '/staff/game/action') return this.#log(body);
@@ -158,7 +175,7 @@ export class FakeApi {
 
   #heartbeat(body: Body): object {
     for (const ack of body.acks) if (this.#find(ack.command_id)) this.#ack(ack);
-    const commands = body.final ? [] : this.#lease(Math.max(30, 2 * this.interval));
+    const commands = body.final ? [] : this.#lease(body.server_id, Math.max(30, 2 * this.interval));
     return { server_time: this.#seconds(), next_heartbeat_seconds: this.interval, commands };
   }
 
@@ -173,9 +190,11 @@ export class FakeApi {
     return { command_id, status, acked_at: this.#seconds() };
   }
 
-  #lease(seconds: number): object[] {
+  #lease(server: string, seconds: number): object[] {
     const now = this.#seconds();
-    const due = this.commands.filter(({ acked, leasedUntil }) => !acked && leasedUntil <= now);
+    const due = this.commands.filter(
+      (command) => !command.acked && command.leasedUntil <= now && [undefined, server].includes(command.server),
+    );
     return due.map((command) => {
       command.leasedUntil = now + seconds;
       command.attempt++;

@@ -38,7 +38,8 @@ export function usage(engines: readonly Engine[]): { name: string; most: number;
   const used = [{ name: 'requests of one server', most: Math.max(0, ...perServer), limit: ENGINE_REQUESTS_A_MINUTE }];
   const byCategory = new Map<Category, number[]>();
   for (const { requests } of engines) {
-    for (const { method, url, at } of requests) {
+    // A request without a response did not reach the gateway, or in a few cases its response was lost.
+    for (const { method, url, at } of requests.filter(({ status }) => status !== undefined)) {
       const category = categoryOf(method, url);
       if (category) byCategory.set(category, [...(byCategory.get(category) ?? []), at]);
     }

@@ -22,6 +22,8 @@ let world: World;
 const commands = new Map<string, Set<Engine>>();
 const actions = new Map<string, Engine>();
 let crashed: Engine | undefined;
+/** 429 responses that the test has made up. */
+let rejected = 0;
 
 beforeAll(async () => {
   world = await World.start();
@@ -109,7 +111,6 @@ test('servers lose their network; what happens meanwhile arrives later', async (
 }, 240_000);
 
 test('servers receive 429 responses, which they outlast', async () => {
-  let rejected = 0;
   const reject = ({ url }: HttpRequest) => {
     if (url.includes('/commands') || rejected >= 3 * SERVERS || Math.random() < 0.5) return undefined;
     rejected++;
@@ -177,6 +178,8 @@ test('the game ends: no command was lost or run twice, no ban missed, no action 
   const found = await listActions();
   expect(new Set(found).size).toBe(found.length);
   expect(expected.filter((id) => !found.includes(id))).toEqual([]);
+  const rejections = world.engines.flatMap(({ requests }) => requests).filter(({ status }) => status === 429);
+  expect(rejections).toHaveLength(rejected);
   for (const { name, most, limit } of usage(world.engines)) {
     printFigure(`${SERVERS} servers, ${PLAYERS} players: ${name} in a minute`, `${most} of ${limit}`);
     expect(most).toBeLessThanOrEqual(limit);
