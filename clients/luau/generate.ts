@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { formatLuau } from './format.ts';
+import { formatFiles } from './format-files.ts';
 import { generateOperations } from './generator/operations.ts';
 
 // `npm run clients`: writes the modules of operations from the route table, and formats all Luau files.
@@ -14,9 +14,4 @@ for (const [path, text] of generateOperations()) {
   writeFileSync(join(SOURCE, path), text);
 }
 
-const isOwnFile = (path: string) => path.endsWith('.luau') && !path.startsWith('dist/');
-for (const path of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter(isOwnFile)) {
-  const text = readFileSync(join(FOLDER, path), 'utf8');
-  const formatted = formatLuau(text);
-  if (formatted !== text) writeFileSync(join(FOLDER, path), formatted);
-}
+formatFiles(FOLDER, true);

@@ -32,7 +32,7 @@ export const isGenerated = ({ path }: Source) => path.startsWith('proto/gen/');
 
 /** Tests and their helpers: fixtures, and suites that test several implementations. */
 export const isOfTests = (path: string) =>
-  /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
+  /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\/|^clients\/[^/]+\/test\//.test(path);
 
 /** Code that runs in production. */
 export const CODE = SOURCES.filter((source) => !isGenerated(source) && !isOfTests(source.path));

@@ -106,6 +106,10 @@ test('a write whose response is lost is done once', async () => {
 
 test('a wrong key is explained', async () => {
   const engine = await startServer({ secret: `service_${GUILD}_${'a'.repeat(38)}` });
-  expect(await run(engine, 'return guild.api.whoami()')).toMatchObject({ ok: false, status: 401, code: 'INVALID_API_KEY' });
+  expect(await run(engine, 'return guild.api.whoami()')).toMatchObject({
+    ok: false,
+    status: 401,
+    code: 'INVALID_API_KEY',
+  });
   expect(engine.output.map(({ text }) => text).join()).toContain('Check that the whole key was copied');
 });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { GAME_SCOPES } from '#proto/rest/scopes.ts';
 import { GUILD, type Network, startNetwork } from '#test/system/system.ts';
 import { RealClock } from '../engine/clock.ts';
 import { createEngine, type Engine, Universe } from '../engine/engine.ts';
@@ -24,18 +25,23 @@ export class World {
   readonly universe = new Universe({ clock: new RealClock() });
   readonly engines: Engine[] = [];
   readonly #modules: ModuleTree;
+  /** The key of the game servers, with the scopes of a game. */
+  readonly #gameKey: string;
+  /** The key of the guild's own systems. */
   readonly #key: string;
 
-  private constructor(network: Network, key: string, modules: ModuleTree) {
+  private constructor(network: Network, keys: { game: string; own: string }, modules: ModuleTree) {
     this.network = network;
-    this.#key = key;
+    this.#gameKey = keys.game;
+    this.#key = keys.own;
     this.#modules = modules;
   }
 
   static async start(): Promise<World> {
     const network = await startNetwork();
-    const { secret } = await network.createKey();
-    return new World(network, secret, await readModules(SOURCE, 'GuildData'));
+    const game = (await network.createKey({ scopes: [...GAME_SCOPES] })).secret;
+    const own = (await network.createKey()).secret;
+    return new World(network, { game, own }, await readModules(SOURCE, 'GuildData'));
   }
 
   get baseUrl(): string {
@@ -47,7 +53,7 @@ export class World {
     const engine = await createEngine({
       universe: this.universe,
       modules: [this.#modules],
-      secrets: { guild_data_key: { value: this.#key, domain: '127.0.0.1' } },
+      secrets: { guild_data_key: { value: this.#gameKey, domain: '127.0.0.1' } },
     });
     this.engines.push(engine);
     await engine.run(script.replace('BASE_URL', this.baseUrl));
