@@ -7,6 +7,14 @@ const TYPE = /^(?:--- .*\n)*(export )?type (\w+)(?:<[^>\n]*>)? =.*\n(?:(?:\t|[})
 /** The names of the types of each module in the one file. */
 type TypeNames = Map<LinkedModule, Map<string, string>>;
 
+/** Studio accepts no script with more characters. */
+export const MAX_CHARACTERS = 199_999;
+
+/** The modules that a plugin sees, whose comments stay. Without the others the file is short enough. */
+const DOCUMENTED = new Set(['Call', 'Types', 'GuildData']);
+
+const NOTE = '-- Made from the modules in clients/luau/src, which have more comments.\n';
+
 /**
  * Returns all modules as the source of one ModuleScript. Each module becomes a local variable, in an order in which
  * each is below what it uses. Its types stand next to it, because types are visible only in the block that has them.
@@ -17,11 +25,32 @@ export function bundle(root: ModuleNode): string {
   const main = modules.at(-1) as LinkedModule;
   const types = typeNamesOf(modules, main);
   const parts = modules.map((module) => {
-    const source = withFinalNames(module, types);
+    const source = withFewerComments(module, withFinalNames(module, types));
     return module === main ? mainPart(module, source) : modulePart(module, source, exportedBy(main));
   });
-  return formatLuau(['--!strict\n', ...parts].join('\n'));
+  return formatLuau([`--!strict\n${NOTE}`, ...parts].join('\n'));
 }
+
+/** The comment at the top of a module. */
+const SUMMARY = /^(?:--(?!-).*\n)+\n*/;
+
+/** Keeps what the module is about, and what the operations do. */
+function withFewerComments({ name, path }: LinkedModule, source: string): string {
+  if (DOCUMENTED.has(name)) return source;
+  const [summary = ''] = SUMMARY.exec(source) ?? [];
+  const [before = '', api = '', after = ''] = source
+    .slice(summary.length)
+    .split(/^(export type \w+Api = \{\n[^]*?^\}\n)/m);
+  const isOperations = path?.startsWith('Operations/');
+  return (
+    summary +
+    (isOperations
+      ? withoutComments(before) + api + withoutComments(after)
+      : withoutComments(source.slice(summary.length)))
+  );
+}
+
+const withoutComments = (text: string) => text.replaceAll(/^[ \t]*--.*\n/gm, '');
 
 function modulePart(module: LinkedModule, source: string, exported: ReadonlySet<string>): string {
   const { name } = module;
@@ -29,17 +58,21 @@ function modulePart(module: LinkedModule, source: string, exported: ReadonlySet<
   const hoisted = types.map(({ text, type }) =>
     text.replace(/^(?:export )?type /m, exported.has(type) ? 'export type ' : 'type '),
   );
-  const body = source.replaceAll(TYPE, '');
+  const [summary = ''] = SUMMARY.exec(source) ?? [];
+  const top = `${heading(module)}${summary.trimEnd()}\n`;
+  const body = source.slice(summary.length).replaceAll(TYPE, '');
   // A module that has only types returns an empty table, which nobody uses.
-  if (!declarationOf(name).test(body)) return [heading(module), ...hoisted].join('\n');
-  const isClass = body.includes(`\n${name}.__index = ${name}\n`);
+  if (!declarationOf(name).test(body)) return [top, ...hoisted].join('\n');
+  const isClass = indexOf(name).test(body);
   const rest = body
     .replace(declarationOf(name), '')
-    .replace(`\n${name}.__index = ${name}\n`, '\n')
+    .replace(indexOf(name), '')
     .replace(new RegExp(`^return ${name}\\n`, 'm'), '');
   const declaration = [`local ${name} = {}`, ...(isClass ? [`${name}.__index = ${name}`] : [])];
-  return [heading(module), ...declaration, '', ...hoisted, 'do', rest.trim(), 'end', ''].join('\n');
+  return [top, ...declaration, '', ...hoisted, 'do', rest.trim(), 'end', ''].join('\n');
 }
+
+const indexOf = (name: string) => new RegExp(`^${name}\\.__index = ${name}\\n`, 'm');
 
 const declarationOf = (name: string) => new RegExp(`^local ${name} = \\{\\}\\n`, 'm');
 

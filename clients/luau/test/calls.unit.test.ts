@@ -113,6 +113,16 @@ test('writes have an idempotency key, which is new for each call; reads have non
   expect(new Set(keys.slice(0, 4)).size).toBe(4);
 });
 
+test('every request has an ID, which a failure of the network reports too', async () => {
+  const place = await startPlace();
+  place.engine.network.down = true;
+  const result = await place.run('return guild.api.whoami(nil, { attempts = 3 })');
+  const sent = place.engine.requests.map(({ headers }) => headers['X-Request-Id']);
+  expect(sent).toHaveLength(3);
+  expect(new Set(sent)).toEqual(new Set([result.request_id]));
+  expect(result.request_id).toMatch(UUID);
+});
+
 test('null is sent where it is meant, and an empty body is an object', async () => {
   const { requests, respond } = recorded();
   const place = await startPlace({ respond });
@@ -151,6 +161,7 @@ test('arguments that cannot be sent fail without a request, and say which one', 
       guild.api.getLinkByGameId(nil :: any),
       guild.api.getLinkByGameId({ gameId = 0/0 }),
       guild.api.getLinkByGameId({ gameId = {} }),
+      guild.api.getServer({ serverId = ".." }),
       guild.api.listEvents({ after = print }),
       guild.api.banPlayer({ game_id = 920000000000000001, reason = "x" }),
       guild.api.banPlayer({ game_id = math.huge, reason = "x" }),
@@ -165,6 +176,7 @@ test('arguments that cannot be sent fail without a request, and say which one', 
     'false INVALID_REQUEST getLinkByGameId needs gameId: a text or a number, but it is nil',
     'false INVALID_REQUEST getLinkByGameId needs gameId: a text or a number, but it is nan',
     expect.stringContaining('false INVALID_REQUEST getLinkByGameId needs gameId'),
+    'false INVALID_REQUEST getServer needs serverId: a text or a number, but it is ..',
     'false INVALID_REQUEST listEvents: after is a function, which a query cannot hold',
     'false INVALID_REQUEST banPlayer: args.game_id is too large for a number: pass the ID as a string',
     'false INVALID_REQUEST banPlayer: args.game_id is not a number that JSON can hold',

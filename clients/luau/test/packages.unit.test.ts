@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { inOrderOfUse, type ModuleNode, readModuleTree } from '../packages/module-tree.ts';
-import { bundle } from '../packages/one-file.ts';
+import { bundle, MAX_CHARACTERS } from '../packages/one-file.ts';
 import { toRbxm } from '../packages/rbxm.ts';
 import { toRbxmx } from '../packages/rbxmx.ts';
 import { SOURCE, startPlace, success } from './fixture.ts';
@@ -52,6 +52,7 @@ test('the one file requires nothing, and has every module once', () => {
   const headings = [...source.matchAll(/^-- -{20} (\w+) \(/gm)].map(([, name]) => name);
   expect(headings).toEqual(inOrderOfUse(root).map(({ name }) => name));
   expect(headings.at(-1)).toBe('GuildData');
+  expect(source.length).toBeLessThan(MAX_CHARACTERS);
 });
 
 test('the XML model holds every module', () => {
