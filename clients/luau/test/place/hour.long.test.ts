@@ -9,7 +9,7 @@ import { runsOf } from './world.ts';
 
 // Time is simulated, and so is what the services do; the module, the limiter, the route table and the engine's limits
 // are real. An hour with 500 players takes less than a minute.
-const MINUTES = amount(4, 60);
+const MINUTES = amount(2, 60);
 const SERVERS = 20;
 const PLAYERS = 500;
 const FIRST_PLAYER = 10_000;

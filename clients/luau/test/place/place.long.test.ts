@@ -146,6 +146,27 @@ test.skipIf(!LONG)(
   240_000,
 );
 
+test.skipIf(!LONG)(
+  'the gateway is unavailable: banned players stay out, and actions arrive later',
+  async () => {
+    const ports = world.network.samePorts('gateway');
+    await world.network.services.get('gateway')?.stop();
+    const kicksBefore = world.engines.flatMap(({ kicks }) => kicks).length;
+    for (const engine of world.engines) engine.addPlayer(BANNED);
+    await Promise.all(world.engines.map((engine, index) => logAction(engine, FIRST_PLAYER + 60 + index)));
+    const kicks = () => world.engines.flatMap((engine) => engine.kicks).length - kicksBefore;
+    await vi.waitUntil(() => kicks() === SERVERS, { timeout: 15_000, interval: 100 });
+    await new Promise((resolve) => {
+      setTimeout(resolve, OUTAGE_MS);
+    });
+    const back = Date.now();
+    await world.network.startOne('gateway', ports);
+    await vi.waitUntil(() => world.engines.every((engine) => isLive(engine, back)), PATIENT);
+    expect(world.engines.filter(({ players }) => players.has(BANNED))).toEqual([]);
+  },
+  240_000,
+);
+
 test('a server dies between poll and acknowledgement; nothing is lost on the others', async () => {
   const dying = world.engines.at(-1) as Engine;
   await vi.waitUntil(() => world.engines.every(isPolling), PATIENT);
