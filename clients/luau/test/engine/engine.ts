@@ -66,7 +66,7 @@ export class Engine {
   readonly #vm: LuauVm;
   readonly #clock: EngineClock;
   readonly #stores: DataStoreLimits;
-  readonly #sockets = new SocketTransport();
+  readonly #sockets: SocketTransport;
   readonly #messagingServer: MessagingServer;
   readonly #runs = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   #events: object[] = [];
@@ -80,6 +80,7 @@ export class Engine {
     this.universe = universe;
     this.#clock = universe.clock;
     this.jobId = jobId;
+    this.#sockets = new SocketTransport(universe.clock);
     this.http = new HttpLimits({
       clock: universe.clock,
       network: this.network,
@@ -122,8 +123,19 @@ export class Engine {
     this.#post({ kind: 'join', userId, name });
   }
 
+  /** A player writes in the chat of the game. */
+  chat(userId: number, message: string): void {
+    this.#post({ kind: 'chat', userId, message });
+  }
+
   removePlayer(userId: number): void {
     this.#post({ kind: 'leave', userId });
+  }
+
+  /** The network is lost, and connections that are open end at once. `network.down = false` brings it back. */
+  disconnect(): void {
+    this.network.down = true;
+    this.#sockets.close();
   }
 
   /** Shuts the server down: players leave, and functions bound with BindToClose have 30 seconds. */
@@ -140,14 +152,8 @@ export class Engine {
 
   /** The server ends at once, without a chance to react. */
   async crash(): Promise<void> {
-    if (this.#stopped) return;
-    this.#stopped = true;
-    this.#cancelTimer();
-    this.universe.messaging.removeServer(this.#messagingServer);
-    for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
-    this.#runs.clear();
+    if (!this.#stopped) this.#end();
     await this.#pumping;
-    this.#sockets.close();
   }
 
   #post(event: object): void {
@@ -159,10 +165,30 @@ export class Engine {
   #wake(): void {
     if (this.#pumping || this.#stopped) return;
     const release = this.#clock.hold();
-    this.#pumping = this.#pumpAll().finally(() => {
+    const pump = async () => {
+      try {
+        await this.#pumpAll();
+      } catch (error) {
+        // The VM itself has failed, for example because its memory is full.
+        this.errors.push(`the VM has failed: ${(error as Error).message}`);
+        this.#end();
+      }
       this.#pumping = undefined;
+      if (this.#events.length > 0) this.#wake();
       release();
-    });
+    };
+    this.#pumping = pump();
+  }
+
+  #end(): void {
+    this.#stopped = true;
+    this.#cancelTimer();
+    this.universe.messaging.removeServer(this.#messagingServer);
+    for (const { reject } of this.#runs.values()) reject(new Error(ENDED));
+    this.#runs.clear();
+    this.#whenClosed?.();
+    this.http.end();
+    this.#sockets.close();
   }
 
   async #pumpAll(): Promise<void> {

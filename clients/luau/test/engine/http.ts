@@ -37,7 +37,7 @@ export type Fault =
   | { kind: 'respond'; response: Partial<HttpResponse> };
 
 export interface Network {
-  /** Every request fails, as without any network. */
+  /** Every request fails, as without any network, and responses to those that were sent do not arrive. */
   down: boolean;
   /** Milliseconds in each direction. */
   latency: number;
@@ -61,12 +61,26 @@ export type Transport = (request: HttpRequest) => Promise<HttpResponse>;
 
 class HttpError extends Error {}
 
-/** Sends requests on real sockets, of a pool for each server. */
+/** Sends requests on real sockets, of a pool for each server. Simulated time stands still meanwhile. */
 export class SocketTransport {
+  readonly #clock: EngineClock;
   readonly #plain = new HttpAgent({ keepAlive: true });
   readonly #secure = new HttpsAgent({ keepAlive: true });
 
+  constructor(clock: EngineClock) {
+    this.#clock = clock;
+  }
+
   readonly send: Transport = async (request) => {
+    const release = this.#clock.hold();
+    try {
+      return await this.#send(request);
+    } finally {
+      release();
+    }
+  };
+
+  async #send(request: HttpRequest): Promise<HttpResponse> {
     const secure = request.url.startsWith('https:');
     return await new Promise((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)(request.url, {
@@ -89,7 +103,7 @@ export class SocketTransport {
       });
       outgoing.end(request.body);
     });
-  };
+  }
 
   close(): void {
     this.#plain.destroy();
@@ -129,9 +143,15 @@ export class HttpLimits {
   #sent: number[] = [];
   #inFlight = 0;
   #queue: (() => void)[] = [];
+  #hasEnded = false;
 
   constructor(options: HttpOptions) {
     this.#options = options;
+  }
+
+  /** What is in progress is interrupted, which is not logged as an error. */
+  end(): void {
+    this.#hasEnded = true;
   }
 
   async request(effect: HttpEffect): Promise<HttpResponse> {
@@ -150,7 +170,7 @@ export class HttpLimits {
       logged.response = response;
       return response;
     } catch (error) {
-      logged.error = (error as Error).message;
+      if (!this.#hasEnded) logged.error = (error as Error).message;
       throw error;
     } finally {
       logged.finishedAt = clock.now();
@@ -214,19 +234,13 @@ export class HttpLimits {
   }
 
   async #exchange(request: HttpRequest): Promise<HttpResponse> {
-    const { network, transport, clock } = this.#options;
+    const { network, transport } = this.#options;
     const fault = network.down ? ({ kind: 'unreachable' } as const) : network.fault?.(request);
     if (fault?.kind === 'unreachable') throw new HttpError('HttpError: ConnectFail');
     if (fault?.kind === 'silent') return await new Promise(() => {});
     await this.#pass(network.latency);
     if (fault?.kind === 'respond') return { status: 503, message: '', headers: {}, body: '', ...fault.response };
-    const release = clock.hold();
-    let response: HttpResponse;
-    try {
-      response = await transport(request);
-    } finally {
-      release();
-    }
+    const response = await transport(request);
     if (fault?.kind === 'reset-after-send' || network.down) throw new HttpError('HttpError: NetFail');
     await this.#pass(network.latency);
     return response;
