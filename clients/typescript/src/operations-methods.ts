@@ -41,11 +41,14 @@ import type {
   GetMemberArgs,
   GetMuteStatusArgs,
   GetMuteStatusResult,
+  GetPersonArgs,
   GetPlayerStatusesArgs,
   GetPlayerStatusesResult,
   GetServerArgs,
   GetStaffPermissionsArgs,
+  GetStaffReportArgs,
   GetSyncJobArgs,
+  GetUsageResult,
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
@@ -84,6 +87,7 @@ import type {
   NewWebhook,
   NicknameChange,
   OwnShieldEntry,
+  Person,
   PollCommandsArgs,
   PollCommandsResult,
   RedeemVerificationTokenArgs,
@@ -102,6 +106,7 @@ import type {
   SendStaffHeartbeatArgs,
   SendStaffHeartbeatResult,
   StaffPermissions,
+  StaffReport,
   StartStaffSessionArgs,
   StartStaffSessionResult,
   StreamEventsArgs,
@@ -569,6 +574,17 @@ export class OperationMethods extends Client {
   }
 
   /**
+   * Get everything about one player.
+   *
+   * Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  getPerson(args: GetPersonArgs, options?: CallOptions): Promise<Person> {
+    return operations.getPerson(this, args, options);
+  }
+
+  /**
    * Get a player's staff permissions.
    *
    * Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.
@@ -670,7 +686,7 @@ export class OperationMethods extends Client {
   /**
    * List staff sessions.
    *
-   * Staff sessions, those that started last first. They are stored for 400 days.
+   * Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.
    *
    * The key needs the scope `activity:read`.
    */
@@ -697,6 +713,22 @@ export class OperationMethods extends Client {
   /** The pages of `listActions`, one after the other, from `cursor` on. */
   listActionsPages(args?: ListActionsArgs, options?: CallOptions): AsyncGenerator<ListActionsResult, void, void> {
     return operations.listActionsPages(this, args, options);
+  }
+
+  /**
+   * Get a report of staff members' activity.
+   *
+   * The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.
+   *
+   * The key needs the scope `activity:read`.
+   */
+  getStaffReport(args: GetStaffReportArgs, options?: CallOptions): Promise<StaffReport> {
+    return operations.getStaffReport(this, args, options);
+  }
+
+  /** The pages of `getStaffReport`, one after the other, from `cursor` on. */
+  getStaffReportPages(args: GetStaffReportArgs, options?: CallOptions): AsyncGenerator<StaffReport, void, void> {
+    return operations.getStaffReportPages(this, args, options);
   }
 
   /**
@@ -914,6 +946,15 @@ export class OperationMethods extends Client {
    */
   replayWebhook(args: ReplayWebhookArgs, options?: CallOptions): Promise<Webhook> {
     return operations.replayWebhook(this, args, options);
+  }
+
+  /**
+   * Get the guild's usage and quotas.
+   *
+   * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that fail authentication (401), and requests without a category such as `GET /whoami`, are not counted, nor are requests that are not allowed (403).
+   */
+  getUsage(options?: CallOptions): Promise<GetUsageResult> {
+    return operations.getUsage(this, options);
   }
 
   /**

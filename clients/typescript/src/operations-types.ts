@@ -1,9 +1,195 @@
 // Generated from the route table by `npm run clients`. Do not edit.
 import type { DurationText } from './duration.ts';
 
+/**
+ * `ban.created`: A player was banned.
+ *
+ * `ban.expired`: A ban ended.
+ *
+ * `mute.created`: A player was muted.
+ *
+ * `mute.expired`: A mute ended.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithPunishment = {
+  type?: 'ban.created' | 'ban.expired' | 'mute.created' | 'mute.expired';
+  data: Punishment | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `ban.lifted`: A ban was lifted before its end.
+ *
+ * `mute.lifted`: A mute was lifted before its end.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithLiftedPunishmentEvent = {
+  type?: 'ban.lifted' | 'mute.lifted';
+  data: LiftedPunishmentEvent | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `binding.created`: A role binding was added.
+ *
+ * `binding.updated`: A role binding was changed.
+ *
+ * `binding.removed`: A role binding was removed.
+ *
+ * Any valid key may read it.
+ */
+export type EventWithBinding = {
+  type?: 'binding.created' | 'binding.updated' | 'binding.removed';
+  data: Binding | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `command.finished`: A command to game servers is finished.
+ *
+ * Scope: `commands:read`.
+ */
+export type EventWithCommandRecord = {
+  type?: 'command.finished';
+  data: CommandRecord | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `key.created`: An API key was created.
+ *
+ * `key.changed`: An API key was edited or rotated.
+ *
+ * `key.revoked`: An API key was revoked.
+ *
+ * `key.expiring`: An API key expires within seven days.
+ *
+ * `key.leaked`: An API key was found in public; it is revoked by the next event.
+ *
+ * Scope: `webhooks:read`.
+ */
+export type EventWithApiKey = {
+  type?: 'key.created' | 'key.changed' | 'key.revoked' | 'key.expiring' | 'key.leaked';
+  data: ApiKey | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `link.created`: A chat account was linked with a game account.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithLinkRecord = {
+  type?: 'link.created';
+  data: LinkRecord | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `link.removed`: A link was removed.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithUnlinked = {
+  type?: 'link.removed';
+  data: Unlinked | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `nickname.changed`: The nickname of a member was changed.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithNicknameChange = {
+  type?: 'nickname.changed';
+  data: NicknameChange | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `person.erased`: The data of a person was erased.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithErasedPerson = {
+  type?: 'person.erased';
+  data: ErasedPerson | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `roles.changed`: Chat roles of a member were added or removed.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithRolesChanged = {
+  type?: 'roles.changed';
+  data: RolesChanged | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `server.online`: A game server came online.
+ *
+ * `server.offline`: A game server went offline.
+ *
+ * Scope: `server:read`.
+ */
+export type EventWithGameServer = {
+  type?: 'server.online' | 'server.offline';
+  data: GameServer | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `session.started`: A staff session began.
+ *
+ * `session.ended`: A staff session ended.
+ *
+ * Scope: `activity:read`.
+ */
+export type EventWithStaffSession = {
+  type?: 'session.started' | 'session.ended';
+  data: StaffSession | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `shield.added`: A player was put on the flagged list of the guild.
+ *
+ * `shield.removed`: A player was taken off the flagged list of the guild, or the entry expired.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithShieldEntry = {
+  type?: 'shield.added' | 'shield.removed';
+  data: ShieldEntry | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `staff.action`: A staff action was logged.
+ *
+ * Scope: `activity:read`.
+ */
+export type EventWithStaffAction = {
+  type?: 'staff.action';
+  data: StaffAction | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `sync.job.finished`: A sync of all members ended.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithSyncJobFinished = {
+  type?: 'sync.job.finished';
+  data: SyncJobFinished | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `webhook.disabled`: A webhook was disabled.
+ *
+ * Scope: `webhooks:read`.
+ */
+export type EventWithWebhook = {
+  type?: 'webhook.disabled';
+  data: Webhook | ErasedEventData;
+} & EventEnvelope;
+
 /** A URL to which events are sent */
 export type Webhook = {
-  id: string;
+  id: Uuid;
   guild_id: GuildId;
   /** Where events are sent */
   url: string;
@@ -20,40 +206,16 @@ export type Webhook = {
   /** `seq` up to which events were sent, or left out because of their type, or failed and are retried */
   delivered_seq: number;
   /** Time of the first failure since the last successful delivery; null if there is none */
-  failing_since: Timestamp | null;
+  failing_since: TimestampOrNull;
   created_at: Timestamp;
 };
-
-/** A ban ended. Scope: `moderation:read`. */
-export type BanExpiredEvent = {
-  type: 'ban.expired';
-  data: Punishment | ErasedEventData;
-} & EventEnvelope;
 
 /** A ban or mute */
 export type Punishment = {
-  /** ID, unique in the guild. A newer entry has a higher ID */
-  id: number;
-  /** Game account ID */
-  game_id: number;
-  game_username: GameUsername;
-  /** Reason as it was sent */
-  reason: string;
-  /** Game account ID of the moderator */
-  moderator_game_id: number | null;
-  /** Chat account ID of the moderator */
-  moderator_chat_id: ChatId | null;
-  scope: DecisionScope;
-  /** Place ID; null for scope `global` */
-  place_id: number | null;
-  created_at: Timestamp;
-  /** Unix seconds; null if permanent */
-  expires_at: Timestamp | null;
+  reason: Reason;
   /** True if it never expires */
   is_permanent: boolean;
-  /** Game server that the decision came from */
-  source_server_id: string | null;
-};
+} & Decision;
 
 /** A ban or mute that was created */
 export type CreatedPunishment = {
@@ -65,8 +227,7 @@ export type CreatedPunishment = {
 export type Lifted = {
   /** ID of the lifted ban or mute */
   id: number;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   scope: DecisionScope;
   /** Place ID; null for scope `global` */
   place_id: number | null;
@@ -78,99 +239,39 @@ export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
 
-/** A ban was lifted before its end. Scope: `moderation:read`. */
-export type BanLiftedEvent = {
-  type: 'ban.lifted';
-  data: LiftedPunishmentEvent | ErasedEventData;
-} & EventEnvelope;
-
-/** A chat account was linked with a game account. Scope: `members:read`. */
-export type LinkCreatedEvent = {
-  type: 'link.created';
-  data: LinkRecord | ErasedEventData;
-} & EventEnvelope;
-
 /** A command for a game server */
 export type Command = {
   /** Command ID, for the acknowledgement */
-  command_id: string;
-  type: CommandType;
-  /** Player whom the command concerns; null if it concerns no single player */
-  target: {
-    /** Game account ID */
-    game_id: number;
-    /** Username in the game */
-    game_username: string | null;
-  } | null;
-  /** Parameters of the command */
-  payload: {
-    [name: string]: unknown;
-  };
-  /** Issuer of the command */
-  issued_by: string | null;
-  created_at: Timestamp;
+  command_id: Uuid;
   /** The command is not delivered after this time; Unix seconds */
   expires_at: Timestamp;
   /** Delivery attempt, starting at 1 */
   attempt: number;
   /** The command is delivered again after this time unless it is acknowledged; Unix seconds */
   lease_expires_at: Timestamp;
-};
+} & CommandContent;
 
 /** A command to game servers and its outcome */
 export type CommandRecord = {
   /** Command ID */
-  command_id: string;
-  type: CommandType;
-  /** Player whom the command concerns; null if it concerns no single player */
-  target: {
-    /** Game account ID */
-    game_id: number;
-    /** Username in the game */
-    game_username: string | null;
-  } | null;
-  /** Parameters of the command */
-  payload: {
-    [name: string]: unknown;
-  };
-  /** Issuer of the command */
-  issued_by: string | null;
+  command_id: Uuid;
   /** The one server that it is for; null if it is for several */
   server_id: string | null;
   /** The place whose servers it is for; null for one server or every place */
   place_id: number | null;
   state: CommandState;
-  created_at: Timestamp;
   /** Time after which it is not delivered */
   expires_at: Timestamp;
   /** Time at which it was cancelled */
-  cancelled_at: Timestamp | null;
+  cancelled_at: TimestampOrNull;
   outcome: CommandOutcome;
-};
-
-/** A command to game servers is finished. Scope: `commands:read`. */
-export type CommandFinishedEvent = {
-  type: 'command.finished';
-  data: CommandRecord | ErasedEventData;
-} & EventEnvelope;
+} & CommandContent;
 
 /** A game server and its players, as its last heartbeat described them */
 export type GameServerWithPlayers = {
   /** Players in the last heartbeat; null if the server did not report them */
   players: ServerPlayer[] | null;
 } & GameServer;
-
-/** A game server came online. Scope: `server:read`. */
-export type ServerOnlineEvent = {
-  type: 'server.online';
-  data: GameServer | ErasedEventData;
-} & EventEnvelope;
-
-/** A game server went offline. Scope: `server:read`. */
-export type ServerOfflineEvent = {
-  type: 'server.offline';
-  data: GameServer | ErasedEventData;
-} & EventEnvelope;
 
 /** A game server, as its last heartbeat described it */
 export type GameServer = {
@@ -189,7 +290,7 @@ export type GameServer = {
   /** Version of the plugin */
   plugin_version: string | null;
   /** Start of the server; null if it was not reported */
-  started_at: Timestamp | null;
+  started_at: TimestampOrNull;
   /** Time of the last heartbeat */
   heartbeat_at: Timestamp;
   /** Time until which the server counts as live without another heartbeat */
@@ -202,16 +303,10 @@ export type LiftedPunishment = {
   lifted_count: number;
 } & LiftedPunishmentEvent;
 
-/** A link was removed. Scope: `members:read`. */
-export type LinkRemovedEvent = {
-  type: 'link.removed';
-  data: Unlinked | ErasedEventData;
-} & EventEnvelope;
-
 /** A logged action of a staff member */
 export type StaffAction = {
   /** The `action_id` */
-  id: string;
+  id: Uuid;
   /** Game account ID of the staff member */
   actor_game_id: number;
   /** Name of the action */
@@ -242,7 +337,7 @@ export type Member = {
   /** Role IDs, without `@everyone` */
   roles: RoleId[];
   /** Unix seconds; null if not available from the chat platform */
-  joined_at: Timestamp | null;
+  joined_at: TimestampOrNull;
   /** True if a game account is linked */
   verified: boolean;
   /** ID of the linked game account; null if there is none */
@@ -250,18 +345,6 @@ export type Member = {
   /** Username of the linked game account; null if there is none */
   game_username: string | null;
 };
-
-/** A mute ended. Scope: `moderation:read`. */
-export type MuteExpiredEvent = {
-  type: 'mute.expired';
-  data: Punishment | ErasedEventData;
-} & EventEnvelope;
-
-/** A mute was lifted before its end. Scope: `moderation:read`. */
-export type MuteLiftedEvent = {
-  type: 'mute.lifted';
-  data: LiftedPunishmentEvent | ErasedEventData;
-} & EventEnvelope;
 
 /** A new webhook with its secret */
 export type NewWebhook = {
@@ -271,61 +354,29 @@ export type NewWebhook = {
 
 /** A player on a game server */
 export type ServerPlayer = {
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   /** Username in the game; null if it was not reported */
   username: string | null;
 };
 
-/** A player was banned. Scope: `moderation:read`. */
-export type BanCreatedEvent = {
-  type: 'ban.created';
-  data: Punishment | ErasedEventData;
-} & EventEnvelope;
+/** A positive integer, or a string of its digits */
+export type NumericId = number | string;
 
-/** A player was muted. Scope: `moderation:read`. */
-export type MuteCreatedEvent = {
-  type: 'mute.created';
-  data: Punishment | ErasedEventData;
-} & EventEnvelope;
-
-/** A player was put on the flagged list of the guild. Scope: `moderation:read`. */
-export type ShieldAddedEvent = {
-  type: 'shield.added';
-  data: ShieldEntry | ErasedEventData;
-} & EventEnvelope;
-
-/** A player was taken off the flagged list of the guild, or the entry expired. Scope: `moderation:read`. */
-export type ShieldRemovedEvent = {
-  type: 'shield.removed';
-  data: ShieldEntry | ErasedEventData;
-} & EventEnvelope;
+/** A quota of the guild and its usage */
+export type QuotaUse = {
+  quota: QuotaName;
+  /** Maximum of the guild */
+  limit: number;
+  /** Current usage */
+  used: number;
+};
 
 /** A removed link */
 export type Unlinked = {
   chat_id: ChatId;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   unlinked_at: Timestamp;
 };
-
-/** A role binding was added. Any valid key may read it. */
-export type BindingCreatedEvent = {
-  type: 'binding.created';
-  data: Binding | ErasedEventData;
-} & EventEnvelope;
-
-/** A role binding was changed. Any valid key may read it. */
-export type BindingUpdatedEvent = {
-  type: 'binding.updated';
-  data: Binding | ErasedEventData;
-} & EventEnvelope;
-
-/** A role binding was removed. Any valid key may read it. */
-export type BindingRemovedEvent = {
-  type: 'binding.removed';
-  data: Binding | ErasedEventData;
-} & EventEnvelope;
 
 /** A role of the guild on the chat platform */
 export type Role = {
@@ -382,9 +433,8 @@ export type Binding = {
 
 /** A session of a staff member on a game server */
 export type StaffSession = {
-  session_id: string;
-  /** Game account ID */
-  game_id: number;
+  session_id: Uuid;
+  game_id: GameId;
   /** Username in the game */
   game_username: string | null;
   /** Place ID of the game */
@@ -393,36 +443,12 @@ export type StaffSession = {
   server_id: string;
   started_at: Timestamp;
   /** End of the session; null while it is open */
-  ended_at: Timestamp | null;
+  ended_at: TimestampOrNull;
   /** The last reported total of idle seconds */
   idle_seconds: number;
   /** Reason why it ended; `missed beats` if its heartbeats stopped */
   end_reason: string | null;
 };
-
-/** A staff action was logged. Scope: `activity:read`. */
-export type StaffActionEvent = {
-  type: 'staff.action';
-  data: StaffAction | ErasedEventData;
-} & EventEnvelope;
-
-/** A staff session began. Scope: `activity:read`. */
-export type SessionStartedEvent = {
-  type: 'session.started';
-  data: StaffSession | ErasedEventData;
-} & EventEnvelope;
-
-/** A staff session ended. Scope: `activity:read`. */
-export type SessionEndedEvent = {
-  type: 'session.ended';
-  data: StaffSession | ErasedEventData;
-} & EventEnvelope;
-
-/** A sync of all members ended. Scope: `members:read`. */
-export type SyncJobFinishedEvent = {
-  type: 'sync.job.finished';
-  data: SyncJobFinished | ErasedEventData;
-} & EventEnvelope;
 
 /** A synchronisation that changed roles of a member, or failed to */
 export type RolesChanged = {
@@ -438,41 +464,12 @@ export type RolesChanged = {
   reason: RolesChangedReason;
 };
 
-/** A webhook was disabled. Scope: `webhooks:read`. */
-export type WebhookDisabledEvent = {
-  type: 'webhook.disabled';
-  data: Webhook | ErasedEventData;
-} & EventEnvelope;
-
-/** An API key expires within seven days. Scope: `webhooks:read`. */
-export type KeyExpiringEvent = {
-  type: 'key.expiring';
-  data: ApiKey | ErasedEventData;
-} & EventEnvelope;
-
-/** An API key was created. Scope: `webhooks:read`. */
-export type KeyCreatedEvent = {
-  type: 'key.created';
-  data: ApiKey | ErasedEventData;
-} & EventEnvelope;
-
-/** An API key was edited or rotated. Scope: `webhooks:read`. */
-export type KeyChangedEvent = {
-  type: 'key.changed';
-  data: ApiKey | ErasedEventData;
-} & EventEnvelope;
-
-/** An API key was found in public; it is revoked by the next event. Scope: `webhooks:read`. */
-export type KeyLeakedEvent = {
-  type: 'key.leaked';
-  data: ApiKey | ErasedEventData;
-} & EventEnvelope;
-
-/** An API key was revoked. Scope: `webhooks:read`. */
-export type KeyRevokedEvent = {
-  type: 'key.revoked';
-  data: ApiKey | ErasedEventData;
-} & EventEnvelope;
+/** A text to show */
+export type MessagePayload = {
+  /** Text to show */
+  text: string;
+  [name: string]: unknown;
+};
 
 /** An API key without its secret */
 export type ApiKey = {
@@ -493,18 +490,18 @@ export type ApiKey = {
   rate_limit: number | null;
   created_at: Timestamp;
   /** Time from which the key no longer works; null if it does not expire */
-  expires_at: Timestamp | null;
+  expires_at: TimestampOrNull;
   /** Time at which the key was revoked; null if it is not revoked */
-  revoked_at: Timestamp | null;
+  revoked_at: TimestampOrNull;
   /** Time until which the replaced secret works; null if there is none */
-  rotated_until: Timestamp | null;
+  rotated_until: TimestampOrNull;
   /** Time of the last use, to within two minutes; null if the key was not used */
-  last_used_at: Timestamp | null;
+  last_used_at: TimestampOrNull;
 };
 
 /** An attempt to send an event */
 export type WebhookDelivery = {
-  event_id: string;
+  event_id: Uuid;
   /** `seq` of the event */
   seq: number;
   /** Delivery attempt, starting at 1 */
@@ -520,16 +517,14 @@ export type WebhookDelivery = {
   /** First KiB of the response; null if it was erased with a person that the event named */
   answer: string | null;
   /** When the event is sent again; null after a success or the last attempt */
-  next_attempt_at: Timestamp | null;
+  next_attempt_at: TimestampOrNull;
 };
 
 /** An entry of the flagged list */
 export type ShieldEntry = {
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   game_username: GameUsername;
-  /** Reason as it was sent */
-  reason: string;
+  reason: Reason;
   /** Category of the entry */
   category: string;
   /** Origin of the entry */
@@ -539,9 +534,27 @@ export type ShieldEntry = {
 
 /** An entry of the guild's own flagged list */
 export type OwnShieldEntry = {
+  game_id: GameId;
+  game_username: GameUsername;
+  reason: Reason;
+  /** Category of the entry */
+  category: string;
+  /** Origin of the entry */
+  source: string;
+  flagged_at: Timestamp;
   /** Unix seconds; null if it does not expire */
-  expires_at: Timestamp | null;
-} & ShieldEntry;
+  expires_at: TimestampOrNull;
+};
+
+/** An interval of a report of staff activity */
+export type StaffReportInterval = {
+  /** First day of the interval in the time zone of the report; of a week its Monday */
+  date: string;
+  /** Start of the interval, or of the report if that is later */
+  starts_at: Timestamp;
+  /** End of the interval, or of the report if that is earlier; exclusive */
+  ends_at: Timestamp;
+};
 
 /** Chat account ID (snowflake) */
 export type ChatId = string;
@@ -549,14 +562,14 @@ export type ChatId = string;
 /** Chat role ID (snowflake) */
 export type RoleId = string;
 
-/** Chat roles of a member were added or removed. Scope: `members:read`. */
-export type RolesChangedEvent = {
-  type: 'roles.changed';
-  data: RolesChanged | ErasedEventData;
-} & EventEnvelope;
-
 /** Counts from 1 in each guild, in the order in which events can be read */
 export type EventSeq = number;
+
+/** For every live server */
+export type AllServers = true;
+
+/** Game account ID */
+export type GameId = number;
 
 /** Game account ID: an integer, or a string of digits */
 export type GameIdInput = number | string;
@@ -569,6 +582,12 @@ export type ServerId = string;
 
 /** Kind of action */
 export type ModerationAction = 'ban' | 'unban' | 'mute' | 'unmute';
+
+/** Length of the intervals of a report */
+export type StaffReportUnit = 'day' | 'week';
+
+/** Name of the quota, as in `details.quota` of QUOTA_EXCEEDED */
+export type QuotaName = 'live_servers' | 'shield_entries' | 'staff_actions_per_day' | 'webhooks';
 
 /** Number of servers by outcome */
 export type CommandOutcome = {
@@ -590,32 +609,47 @@ export type CommandOutcome = {
 
 /** One entry of the moderation log */
 export type ModerationLogEntry = {
-  /** ID, unique in the guild. A newer entry has a higher ID */
-  id: number;
   action: ModerationAction;
-  /** Game account ID */
-  game_id: number;
-  game_username: GameUsername;
-  /** Reason as it was sent */
-  reason: string | null;
-  /** Game account ID of the moderator */
-  moderator_game_id: number | null;
-  /** Chat account ID of the moderator */
-  moderator_chat_id: ChatId | null;
-  scope: DecisionScope;
-  /** Place ID; null for scope `global` */
-  place_id: number | null;
+  reason: Reason | null;
   /** Duration in seconds; null if permanent, and for `unban` and `unmute` */
   duration_seconds: number | null;
-  /** Unix seconds; null if permanent */
-  expires_at: Timestamp | null;
-  /** Game server that the decision came from */
-  source_server_id: string | null;
-  created_at: Timestamp;
-};
+} & Decision;
 
 /** Pass it as `cursor` to get the next page; null on the last page */
 export type NextCursor = string | null;
+
+/** Player whom the command concerns */
+export type CommandTarget = {
+  game_id: GameIdInput;
+  game_username?: GameUsernameInput;
+};
+
+/** Rate limit category */
+export type RateLimitCategory =
+  | 'lookup'
+  | 'bindings_read'
+  | 'bindings_write'
+  | 'moderation_check'
+  | 'moderation_read'
+  | 'moderation_write'
+  | 'config_read'
+  | 'roblox_activity'
+  | 'staff_activity'
+  | 'staff_session'
+  | 'staff_heartbeat'
+  | 'server_heartbeat'
+  | 'server_poll'
+  | 'server_ack'
+  | 'members_read'
+  | 'verify_write'
+  | 'sync_write'
+  | 'events_read'
+  | 'webhooks_write'
+  | 'activity_read'
+  | 'commands_write';
+
+/** Reason as it was sent */
+export type Reason = string;
 
 /** Reason code */
 export type RoleFailureCode =
@@ -625,48 +659,93 @@ export type RoleFailureCode =
   | 'MISSING_PERMISSION'
   | 'PLATFORM_ERROR';
 
+/** Reason, for the player or the log of the game */
+export type CommandReason = string | null;
+
 /** Replaces the data of events that named a person whose data was erased */
 export type ErasedEventData = {
   erased: true;
 };
 
+/** Requests of all keys of the guild */
+export type RequestUsage = {
+  /** Requests of the last 60 minutes by category; categories without requests are left out */
+  last_hour: RequestCounts[];
+  /** Days with requests among the last 30, newest first */
+  days: DailyRequests[];
+};
+
+/** Requests of one day */
+export type DailyRequests = {
+  /** Start of the day (UTC) in Unix seconds */
+  day: number;
+  /** Requests by category; categories without requests are left out */
+  categories: RequestCounts[];
+};
+
+/** Requests of one rate limit category */
+export type RequestCounts = {
+  category: RateLimitCategory;
+  /** Requests that were passed on to a service */
+  allowed: number;
+  /** Requests rejected with 429 by a rate limit, or with 503 because too many were in flight */
+  rejected: number;
+};
+
 /** Result of the command */
 export type AckStatus = 'success' | 'failed' | 'rejected';
 
+/** Rows of one kind */
+export type RetainedRows = {
+  kind: RetainedKind;
+  /** Number of rows */
+  rows: number;
+};
+
+/** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
+export type Duration = number | DurationText;
+
 /** Something that happened to the data of a guild, by `type` */
 export type Event =
-  | LinkCreatedEvent
-  | LinkRemovedEvent
-  | BanCreatedEvent
-  | BanLiftedEvent
-  | BanExpiredEvent
-  | MuteCreatedEvent
-  | MuteLiftedEvent
-  | MuteExpiredEvent
-  | ShieldAddedEvent
-  | ShieldRemovedEvent
-  | BindingCreatedEvent
-  | BindingUpdatedEvent
-  | BindingRemovedEvent
-  | RolesChangedEvent
-  | NicknameChangedEvent
-  | SyncJobFinishedEvent
-  | SessionStartedEvent
-  | SessionEndedEvent
-  | StaffActionEvent
-  | ServerOnlineEvent
-  | ServerOfflineEvent
-  | CommandFinishedEvent
-  | KeyCreatedEvent
-  | KeyChangedEvent
-  | KeyRevokedEvent
-  | KeyExpiringEvent
-  | KeyLeakedEvent
-  | WebhookDisabledEvent
-  | PersonErasedEvent;
+  | EventWithLinkRecord
+  | EventWithUnlinked
+  | EventWithPunishment
+  | EventWithLiftedPunishmentEvent
+  | EventWithShieldEntry
+  | EventWithBinding
+  | EventWithRolesChanged
+  | EventWithNicknameChange
+  | EventWithSyncJobFinished
+  | EventWithStaffSession
+  | EventWithStaffAction
+  | EventWithGameServer
+  | EventWithCommandRecord
+  | EventWithApiKey
+  | EventWithWebhook
+  | EventWithErasedPerson;
+
+/** Staff activity by staff member and interval */
+export type StaffReport = {
+  interval: StaffReportUnit;
+  /** Name of the time zone */
+  tz: string;
+  /** All intervals of the report, the earliest first */
+  intervals: StaffReportInterval[];
+  /** Staff members who were active, by game account ID */
+  staff: StaffReportMember[];
+  next_cursor: NextCursor;
+};
 
 /** Status of the token: `completed` if it was redeemed */
 export type TokenStatus = 'pending' | 'completed' | 'expired';
+
+/** Stored rows. A kind with tens of thousands of rows is accurate to within a tenth, others are exact. */
+export type RowUsage = {
+  /** All rows */
+  total: number;
+  /** Rows by kind, all kinds */
+  kinds: RetainedRows[];
+};
 
 /** The ID of the event, a UUID; the header `webhook-id` of its deliveries */
 export type EventId = string;
@@ -674,62 +753,40 @@ export type EventId = string;
 /** The accounts whose data mirrors must erase too */
 export type ErasedPerson = {
   /** The erased chat account; null if none was given */
-  chat_id: ChatId | null;
+  chat_id: ChatIdOrNull;
   /** The erased game account; null if none was given */
   game_id: number | null;
 };
 
 /** The active ban; the global one if there are several */
 export type BanInfo = {
-  /** Reason as it was sent */
-  reason: string;
-  created_at: Timestamp;
-  /** Unix seconds; null if permanent */
-  expires_at: Timestamp | null;
-  /** True if it never expires */
-  is_permanent: boolean;
   /** The moderator's chat account ID, otherwise the game account ID; null if no moderator was given */
   banned_by: string | null;
-};
+} & DecisionInfo;
 
 /** The active mute; the global one if there are several */
 export type MuteInfo = {
-  /** Reason as it was sent */
-  reason: string;
-  created_at: Timestamp;
-  /** Unix seconds; null if permanent */
-  expires_at: Timestamp | null;
-  /** True if it never expires */
-  is_permanent: boolean;
   /** The moderator's chat account ID, otherwise the game account ID; null if no moderator was given */
   muted_by: string | null;
+} & DecisionInfo;
+
+/** The activity of a staff member by interval */
+export type StaffReportMember = {
+  /** Game account ID of the staff member */
+  game_id: number;
+  /** Counts of each interval in which the staff member was active, the earliest first */
+  intervals: StaffReportCounts[];
 };
 
 /** The chat or the game platform */
 export type Platform = 'chat' | 'game';
 
-/** The data of a person was erased. Scope: `moderation:read`. */
-export type PersonErasedEvent = {
-  type: 'person.erased';
-  data: ErasedPerson | ErasedEventData;
-} & EventEnvelope;
-
 /** The end of a synchronisation of all members */
 export type SyncJobFinished = {
   /** ID of the job, for `GET /sync/jobs/{jobId}`, which also lists its errors */
-  job_id: string;
+  job_id: Uuid;
   /** Group ID on the game platform */
   game_group_id: number;
-  /** Number of verified members of the guild */
-  total: number;
-  /** Number of members processed. Users who left the guild are counted at the end */
-  done: number;
-  /** Number of members whose roles changed */
-  changed: number;
-  /** Number of members with a role that could not be assigned or removed */
-  failed: number;
-  started_at: Timestamp | null;
-  finished_at: Timestamp | null;
   /** `failed`: see `cause` */
   state: 'done' | 'failed';
   /** Why the job failed; null if it did not */
@@ -739,7 +796,7 @@ export type SyncJobFinished = {
     /** Reason code; `CANCELLED` if an operator cancelled the job */
     code: string;
   } | null;
-};
+} & SyncJobProgress;
 
 /** The format in which a webhook receives events */
 export type WebhookFormat = 'standard' | 'chat';
@@ -759,50 +816,32 @@ export type LinkAction = 'linked' | 'unlinked';
 /** The link between a chat account and a game account */
 export type LinkRecord = {
   chat_id: ChatId;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   /** Username in the game */
   game_username: string;
   /** Always true in a returned record */
   verified: boolean;
 };
 
-/** The nickname of a member was changed. Scope: `members:read`. */
-export type NicknameChangedEvent = {
-  type: 'nickname.changed';
-  data: NicknameChange | ErasedEventData;
-} & EventEnvelope;
-
 /** The progress of a sync of all members */
 export type SyncJob = {
   state: SyncJobState;
-  /** Number of verified members of the guild */
-  total: number;
-  /** Number of members processed. Users who left the guild are counted at the end */
-  done: number;
-  /** Number of members whose roles changed */
-  changed: number;
-  /** Number of members with a role that could not be assigned or removed */
-  failed: number;
   /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed */
   errors: {
-    chat_id: ChatId | null;
+    chat_id: ChatIdOrNull;
     role_id: RoleId | null;
     /** Reason code */
     code: string;
     /** Explanation for people */
     message: string;
   }[];
-  started_at: Timestamp | null;
-  finished_at: Timestamp | null;
-};
+} & SyncJobProgress;
 
 /** The staff permissions of a player */
 export type StaffPermissions = {
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   /** ID of the linked chat account; null if none is linked */
-  chat_id: ChatId | null;
+  chat_id: ChatIdOrNull;
   /** True if the member has a staff role */
   is_staff: boolean;
   /** Level of the highest staff role; 0 if the player is not staff */
@@ -824,7 +863,7 @@ export type CommandServer = {
   /** Number of deliveries */
   attempt: number;
   /** Time of the acknowledgement */
-  acked_at: Timestamp | null;
+  acked_at: TimestampOrNull;
   /** Result that the server reported, or null */
   result: unknown;
   /** Error that the server reported */
@@ -843,20 +882,46 @@ export type CommandType =
   | 'shutdown'
   | 'custom';
 
+/** UUID */
+export type Uuid = string;
+
 /** Unix seconds */
 export type Timestamp = number;
+
+/** Unix seconds; null if permanent */
+export type DecisionEnd = Timestamp | null;
 
 /** Username in the game */
 export type GameUsername = string | null;
 
+/** Username in the game */
+export type GameUsernameInput = string | null;
+
 /** What a member must have to get the role */
 export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'account_age';
+
+/** What a staff member did in an interval */
+export type StaffReportCounts = {
+  /** First day of the interval in the time zone of the report; of a week its Monday */
+  date: string;
+  /** Number of sessions that started in the interval */
+  sessions: number;
+  /** Seconds of sessions in the interval, including idle ones */
+  seconds: number;
+  /** Idle seconds in the interval; those of a session are spread evenly over it */
+  idle_seconds: number;
+  /** Number of actions of all types */
+  action_count: number;
+  /** Number of actions by type. Of a staff member and day (UTC) the first 32 types are listed; actions of further types are only in `action_count` */
+  actions: {
+    [name: string]: number;
+  };
+};
 
 /** What a sync of one member changed, or would change */
 export type SyncResult = {
   chat_id: ChatId;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
   /** Roles that were assigned */
   added: RoleId[];
   /** Roles that were removed */
@@ -879,6 +944,54 @@ export type SyncResult = {
   /** True if a dry run was requested, so that nothing was changed */
   dry_run: boolean;
 };
+
+/** What is known about one player */
+export type Person = {
+  game_id: GameId;
+  /** The active ban: the global one, otherwise the newest of a place */
+  ban: Punishment | null;
+  /** The active mute: the global one, otherwise the newest of a place */
+  mute: Punishment | null;
+  /** Entry of the flagged list */
+  flag: ShieldEntryOrNull;
+  /** The newest 20 entries of the moderation log */
+  logs: ModerationLogEntry[];
+  /** The linked chat account. Scope `lookup:read` */
+  link?: LinkRecordOrNull;
+  /** The open staff session that started last. Scope `activity:read` */
+  session?: StaffSession | null;
+  /** The live server that reports the player. Scope `server:read` */
+  server?: GameServer | null;
+  /** Parts that are left out because the key lacks their scope */
+  omitted: ('link' | 'session' | 'server')[];
+};
+
+/** What the rows contain */
+export type RetainedKind =
+  | 'keys'
+  | 'audit_entries'
+  | 'request_counts'
+  | 'links'
+  | 'link_history'
+  | 'verification_tokens'
+  | 'bindings'
+  | 'role_grants'
+  | 'sync_jobs'
+  | 'bans_and_mutes'
+  | 'moderation_log'
+  | 'shield_entries'
+  | 'games'
+  | 'servers'
+  | 'commands'
+  | 'command_deliveries'
+  | 'staff_roles'
+  | 'staff_sessions'
+  | 'staff_actions'
+  | 'events'
+  | 'webhooks'
+  | 'webhook_deliveries'
+  | 'stored_responses'
+  | 'other';
 
 /** Whether a player is banned, muted or flagged */
 export type PlayerStatus = {
@@ -918,7 +1031,7 @@ export type RolesChangedReason = 'bindings' | 'unlinked';
 export type SyncJobState = 'queued' | 'running' | 'paused' | 'done' | 'failed';
 
 export type AcknowledgeCommandResult = {
-  command_id: string;
+  command_id: Uuid;
   status: AckStatus;
   acked_at: Timestamp;
 };
@@ -928,10 +1041,12 @@ export type CancelCommandResult = {
   cancelled: number;
 };
 
+export type ChatIdOrNull = ChatId | null;
+
 export type CheckShieldBatchResult = {
   /** Entries by requested game account ID; null if the player is not on the flagged list */
   results: {
-    [name: string]: ShieldEntry | null;
+    [name: string]: ShieldEntryOrNull;
   };
 };
 
@@ -939,7 +1054,24 @@ export type CheckShieldResult = {
   /** True if the player is on the flagged list */
   flagged: boolean;
   /** Entry of the flagged list; null if the player is not on it */
-  entry: ShieldEntry | null;
+  entry: ShieldEntryOrNull;
+};
+
+export type CommandContent = {
+  type: CommandType;
+  /** Player whom the command concerns; null if it concerns no single player */
+  target: {
+    game_id: GameId;
+    /** Username in the game */
+    game_username: string | null;
+  } | null;
+  /** Parameters of the command */
+  payload: {
+    [name: string]: unknown;
+  };
+  /** Issuer of the command */
+  issued_by: string | null;
+  created_at: Timestamp;
 };
 
 export type CreateVerificationTokenResult = {
@@ -950,14 +1082,40 @@ export type CreateVerificationTokenResult = {
   expires_at: Timestamp;
 };
 
+export type Decision = {
+  /** ID, unique in the guild. A newer entry has a higher ID */
+  id: number;
+  game_id: GameId;
+  game_username: GameUsername;
+  /** Game account ID of the moderator */
+  moderator_game_id: number | null;
+  /** Chat account ID of the moderator */
+  moderator_chat_id: ChatIdOrNull;
+  scope: DecisionScope;
+  /** Place ID; null for scope `global` */
+  place_id: number | null;
+  created_at: Timestamp;
+  expires_at: DecisionEnd;
+  /** Game server that the decision came from */
+  source_server_id: string | null;
+};
+
+export type DecisionInfo = {
+  reason: Reason;
+  created_at: Timestamp;
+  expires_at: DecisionEnd;
+  /** True if it never expires */
+  is_permanent: boolean;
+};
+
 export type DeleteWebhookResult = {
   /** Always true */
   removed: true;
-  id: string;
+  id: Uuid;
 };
 
 export type EndStaffSessionResult = {
-  session_id: string;
+  session_id: Uuid;
   started_at: Timestamp;
   ended_at: Timestamp;
   /** Seconds from start to end */
@@ -975,12 +1133,16 @@ export type EventEnvelope = {
   source: EventSource;
   /** Set if `data` was cut to keep the event below 20 KB */
   truncated?: true;
+  type: string;
+  data: unknown;
 };
 
 export type FindPlayerServerResult = {
   /** The server; null if no live server reports the player */
   server: GameServer | null;
 };
+
+export type GameIdInputOrNull = GameIdInput | null;
 
 export type GetBanStatusResult = {
   /** True if the player has an active ban */
@@ -997,18 +1159,17 @@ export type GetCommandResult = {
 export type GetLinkStatusesResult = {
   /** Links by requested ID; null if the user is not verified in the guild */
   results: {
-    [name: string]: LinkRecord | null;
+    [name: string]: LinkRecordOrNull;
   };
 };
 
 export type GetLinksResult = {
   /** The current link; null if the account is not linked */
-  link: LinkRecord | null;
+  link: LinkRecordOrNull;
   history: {
     action: LinkAction;
     chat_id: ChatId;
-    /** Game account ID */
-    game_id: number;
+    game_id: GameId;
     /** Username in the game */
     game_username: string;
     created_at: Timestamp;
@@ -1028,6 +1189,15 @@ export type GetPlayerStatusesResult = {
   };
 };
 
+export type GetUsageResult = {
+  requests: RequestUsage;
+  /** Live game servers */
+  live_servers: number;
+  rows: RowUsage;
+  /** Quotas of the guild, by name */
+  quotas: QuotaUse[];
+};
+
 export type GetVerificationTokenResult = {
   status: TokenStatus;
   chat_id: ChatId;
@@ -1035,6 +1205,8 @@ export type GetVerificationTokenResult = {
   game_id: number | null;
   expires_at: Timestamp;
 };
+
+export type LinkRecordOrNull = LinkRecord | null;
 
 export type ListActionsResult = {
   actions: StaffAction[];
@@ -1122,7 +1294,7 @@ export type ListWebhooksResult = {
 
 export type LogStaffActionResult = {
   /** The `action_id` */
-  id: string;
+  id: Uuid;
 };
 
 export type PollCommandsResult = {
@@ -1158,7 +1330,7 @@ export type RemoveBindingResult = {
 };
 
 export type RotateWebhookSecretResult = {
-  id: string;
+  id: Uuid;
   /** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
   secret: string;
   /** Time until which the previous secret signs too */
@@ -1167,7 +1339,7 @@ export type RotateWebhookSecretResult = {
 
 export type SendCommandResult = {
   /** Command ID */
-  command_id: string;
+  command_id: Uuid;
   /** Number of servers that the command is for */
   servers: number;
   /** Time after which it is not delivered */
@@ -1189,8 +1361,12 @@ export type SendStaffHeartbeatResult = {
   stale: string[];
 };
 
+export type ServerIdOrNull = ServerId | null;
+
+export type ShieldEntryOrNull = ShieldEntry | null;
+
 export type StartStaffSessionResult = {
-  session_id: string;
+  session_id: Uuid;
   started_at: Timestamp;
   /** True if the user had an open session on this server, which was resumed */
   resumed: boolean;
@@ -1198,9 +1374,22 @@ export type StartStaffSessionResult = {
 
 export type SyncGroupResult = {
   /** ID of the job, for `GET /sync/jobs/{jobId}` */
-  job_id: string;
+  job_id: Uuid;
   /** Number of verified members of the guild */
   total: number;
+};
+
+export type SyncJobProgress = {
+  /** Number of verified members of the guild */
+  total: number;
+  /** Number of members processed. Users who left the guild are counted at the end */
+  done: number;
+  /** Number of members whose roles changed */
+  changed: number;
+  /** Number of members with a role that could not be assigned or removed */
+  failed: number;
+  started_at: TimestampOrNull;
+  finished_at: TimestampOrNull;
 };
 
 export type TestBindingResult = {
@@ -1223,19 +1412,19 @@ export type TestWebhookResult = {
   error: string | null;
 };
 
+export type TimestampOrNull = Timestamp | null;
+
 export type UnflagPlayerResult = {
   /** Always true */
   removed: true;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
 };
 
 export type UnlinkAccountResult = {
   /** Always true */
   unlinked: true;
   chat_id: ChatId;
-  /** Game account ID */
-  game_id: number;
+  game_id: GameId;
 };
 
 export type ValidateBindingResult = {
@@ -1302,7 +1491,7 @@ export type AddBindingArgs = {
   | {
       binding_type: 'group_rank';
       /** Group ID; required for `group_rank` */
-      game_group_id: number | string;
+      game_group_id: NumericId;
       /** Lowest rank that matches; required for `group_rank` */
       min_rank: number;
       /** Highest rank that matches, at least `min_rank`; required for `group_rank` */
@@ -1311,17 +1500,17 @@ export type AddBindingArgs = {
   | {
       binding_type: 'gamepass';
       /** Gamepass ID; required for `gamepass` */
-      game_gamepass_id: number | string;
+      game_gamepass_id: NumericId;
     }
   | {
       binding_type: 'asset';
       /** Asset ID; required for `asset` */
-      game_asset_id: number | string;
+      game_asset_id: NumericId;
     }
   | {
       binding_type: 'badge';
       /** Badge ID; required for `badge` */
-      game_badge_id: number | string;
+      game_badge_id: NumericId;
     }
   | {
       binding_type: 'account_age';
@@ -1335,7 +1524,7 @@ export type AddBindingArgs = {
 /** Arguments of `updateBinding`. */
 export type UpdateBindingArgs = {
   /** Binding ID */
-  binding_id: number | string;
+  binding_id: NumericId;
   /** Lowest rank that matches */
   min_rank?: number | null;
   /** Highest rank that matches */
@@ -1347,20 +1536,20 @@ export type UpdateBindingArgs = {
 /** Arguments of `removeBinding`. */
 export type RemoveBindingArgs = {
   /** Binding ID */
-  bindingId: number | string;
+  bindingId: NumericId;
 };
 
 /** Arguments of `testBinding`. */
 export type TestBindingArgs = {
   chat_id: ChatId;
   /** Binding ID */
-  binding_id: number | string;
+  binding_id: NumericId;
 };
 
 /** Arguments of `validateBinding`. */
 export type ValidateBindingArgs = {
   /** Group ID on the game platform */
-  game_group_id: number | string;
+  game_group_id: NumericId;
   /** Lowest rank that matches */
   min_rank: number;
   /** Highest rank that matches, at least `min_rank` */
@@ -1419,7 +1608,7 @@ export type LinkAccountArgs = {
   chat_id: ChatId;
   game_id: GameIdInput;
   /** Username in the game; requested from the game platform if omitted */
-  game_username?: string | null;
+  game_username?: GameUsernameInput;
 };
 
 /** Arguments of `unlinkAccount`. */
@@ -1469,13 +1658,13 @@ export type SyncRolesArgs = {
 /** Arguments of `syncGroup`. */
 export type SyncGroupArgs = {
   /** Group ID on the game platform */
-  game_group_id: number | string;
+  game_group_id: NumericId;
 };
 
 /** Arguments of `getSyncJob`. */
 export type GetSyncJobArgs = {
   /** The `job_id` that was returned when the job was started */
-  jobId: string;
+  jobId: Uuid;
 };
 
 /** Arguments of `syncNickname`. */
@@ -1501,7 +1690,7 @@ export type GetBanStatusArgs = {
   /** Game account ID: an integer, or a string of digits */
   identifier: GameIdInput;
   /** Place ID; bans and mutes of this place are checked too */
-  place_id?: number | string;
+  place_id?: NumericId;
   /** If `true`, the database is read; otherwise the response may be up to 10 s old */
   no_cache?: 'true' | 'false';
 };
@@ -1511,7 +1700,7 @@ export type GetMuteStatusArgs = {
   /** Game account ID: an integer, or a string of digits */
   identifier: GameIdInput;
   /** Place ID; bans and mutes of this place are checked too */
-  place_id?: number | string;
+  place_id?: NumericId;
   /** If `true`, the database is read; otherwise the response may be up to 10 s old */
   no_cache?: 'true' | 'false';
 };
@@ -1540,15 +1729,13 @@ export type BanPlayerArgs = {
   /** Reason, shown to the player */
   reason: string;
   /** Game account ID of the moderator */
-  moderator_game_id?: GameIdInput | null;
+  moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
-  moderator_chat_id?: ChatId | null;
+  moderator_chat_id?: ChatIdOrNull;
   /** Game server that the decision came from; it receives no command about it */
-  source_server_id?: ServerId | null;
-  /** Username in the game */
-  game_username?: string | null;
-  /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
-  duration?: number | DurationText | null;
+  source_server_id?: ServerIdOrNull;
+  game_username?: GameUsernameInput;
+  duration?: Duration | null;
   /** If true, an active entry in that scope is lifted first */
   replace?: boolean | null;
 } & (
@@ -1565,7 +1752,7 @@ export type BanPlayerArgs = {
       /** Whether it applies in all places or in one place; `global` if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
-      place_id: number | string;
+      place_id: NumericId;
     }
 );
 
@@ -1575,15 +1762,13 @@ export type MutePlayerArgs = {
   /** Reason, shown to the player */
   reason: string;
   /** Game account ID of the moderator */
-  moderator_game_id?: GameIdInput | null;
+  moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
-  moderator_chat_id?: ChatId | null;
+  moderator_chat_id?: ChatIdOrNull;
   /** Game server that the decision came from; it receives no command about it */
-  source_server_id?: ServerId | null;
-  /** Username in the game */
-  game_username?: string | null;
-  /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
-  duration?: number | DurationText | null;
+  source_server_id?: ServerIdOrNull;
+  game_username?: GameUsernameInput;
+  duration?: Duration | null;
   /** If true, an active entry in that scope is lifted first */
   replace?: boolean | null;
 } & (
@@ -1600,7 +1785,7 @@ export type MutePlayerArgs = {
       /** Whether it applies in all places or in one place; `global` if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
-      place_id: number | string;
+      place_id: NumericId;
     }
 );
 
@@ -1610,11 +1795,11 @@ export type UnbanPlayerArgs = {
   /** Reason, for the moderation log */
   reason?: string | null;
   /** Game account ID of the moderator */
-  moderator_game_id?: GameIdInput | null;
+  moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
-  moderator_chat_id?: ChatId | null;
+  moderator_chat_id?: ChatIdOrNull;
   /** Game server that the decision came from; it receives no command about it */
-  source_server_id?: ServerId | null;
+  source_server_id?: ServerIdOrNull;
 } & (
   | {
       scope?: null;
@@ -1629,7 +1814,7 @@ export type UnbanPlayerArgs = {
       /** Scope to lift; all active entries are lifted if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
-      place_id: number | string;
+      place_id: NumericId;
     }
 );
 
@@ -1639,11 +1824,11 @@ export type UnmutePlayerArgs = {
   /** Reason, for the moderation log */
   reason?: string | null;
   /** Game account ID of the moderator */
-  moderator_game_id?: GameIdInput | null;
+  moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
-  moderator_chat_id?: ChatId | null;
+  moderator_chat_id?: ChatIdOrNull;
   /** Game server that the decision came from; it receives no command about it */
-  source_server_id?: ServerId | null;
+  source_server_id?: ServerIdOrNull;
 } & (
   | {
       scope?: null;
@@ -1658,7 +1843,7 @@ export type UnmutePlayerArgs = {
       /** Scope to lift; all active entries are lifted if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
-      place_id: number | string;
+      place_id: NumericId;
     }
 );
 
@@ -1669,7 +1854,7 @@ export type ListActiveBansArgs = {
   /** The `next_cursor` of the previous page */
   cursor?: string;
   /** Returns only entries that apply in this place: global ones and those of the place */
-  place_id?: number | string;
+  place_id?: NumericId;
   /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
   updated_since?: number;
 };
@@ -1681,7 +1866,7 @@ export type ListActiveMutesArgs = {
   /** The `next_cursor` of the previous page */
   cursor?: string;
   /** Returns only entries that apply in this place: global ones and those of the place */
-  place_id?: number | string;
+  place_id?: NumericId;
   /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
   updated_since?: number;
 };
@@ -1698,9 +1883,9 @@ export type ListModerationLogsArgs = {
   moderator_game_id?: GameIdInput;
   /** Returns only entries with this action */
   action?: ModerationAction;
-  /** Returns only entries at or after this time, in Unix seconds */
+  /** At or after this time, in Unix seconds */
   from?: number;
-  /** Returns only entries at or before this time, in Unix seconds */
+  /** At or before this time, in Unix seconds */
   to?: number;
 };
 
@@ -1712,14 +1897,19 @@ export type FlagPlayerArgs = {
   reason: string;
   /** Category of the entry */
   category: string;
-  /** Username in the game */
-  game_username?: string | null;
+  game_username?: GameUsernameInput;
   /** Unix seconds; without it the player stays flagged until the flag is removed */
   expires_at?: number | null;
 };
 
 /** Arguments of `unflagPlayer`. */
 export type UnflagPlayerArgs = {
+  /** Game account ID: an integer, or a string of digits */
+  gameId: GameIdInput;
+};
+
+/** Arguments of `getPerson`. */
+export type GetPersonArgs = {
   /** Game account ID: an integer, or a string of digits */
   gameId: GameIdInput;
 };
@@ -1733,9 +1923,9 @@ export type GetStaffPermissionsArgs = {
 /** Arguments of `registerGame`. */
 export type RegisterGameArgs = {
   /** Universe ID of the game that the place belongs to */
-  universe_id: number | string;
+  universe_id: NumericId;
   /** Place ID of the game */
-  place_id: number | string;
+  place_id: NumericId;
   /** Name of the game or the place */
   name: string;
   /** Version of the calling plugin */
@@ -1749,12 +1939,12 @@ export type LogStaffActionArgs = {
   /** Name of the action, chosen by you */
   action_type: string;
   /** UUID of the action, created by you. The same ID is not logged twice */
-  action_id: string;
+  action_id: Uuid;
   /** Game account ID of the player concerned */
-  target_game_id?: GameIdInput | null;
+  target_game_id?: GameIdInputOrNull;
   /** Place ID of the game */
   place_id?: number | string | null;
-  server_id?: ServerId | null;
+  server_id?: ServerIdOrNull;
   /** Additional data: an object of at most 4 KiB as JSON */
   details?: {
     [name: string]: unknown;
@@ -1768,9 +1958,8 @@ export type StartStaffSessionArgs = {
   game_id: GameIdInput;
   server_id: ServerId;
   /** Place ID of the game */
-  place_id: number | string;
-  /** Username in the game */
-  game_username?: string | null;
+  place_id: NumericId;
+  game_username?: GameUsernameInput;
 };
 
 /** Arguments of `sendStaffHeartbeat`. */
@@ -1786,7 +1975,7 @@ export type SendStaffHeartbeatArgs = {
 
 /** Arguments of `endStaffSession`. */
 export type EndStaffSessionArgs = {
-  session_id: string;
+  session_id: Uuid;
   /** Reason why the session ended */
   reason?: string | null;
 };
@@ -1795,7 +1984,7 @@ export type EndStaffSessionArgs = {
 export type SendServerHeartbeatArgs = {
   server_id: ServerId;
   /** Place ID of the game */
-  place_id: number | string;
+  place_id: NumericId;
   /** Number of players on the server */
   player_count: number;
   /** Maximum number of players on the server */
@@ -1805,8 +1994,7 @@ export type SendServerHeartbeatArgs = {
   players?:
     | {
         game_id: GameIdInput;
-        /** Username in the game */
-        username?: string | null;
+        username?: GameUsernameInput;
       }[]
     | null;
   /** Frames per second */
@@ -1818,7 +2006,7 @@ export type SendServerHeartbeatArgs = {
   /** Acknowledgements of commands. Unknown and already acknowledged commands are ignored */
   acks?:
     | {
-        command_id: string;
+        command_id: Uuid;
         status: AckStatus;
         /** Result data, any JSON value */
         result?: unknown;
@@ -1845,7 +2033,7 @@ export type AcknowledgeCommandArgs = {
   /** ID that the game server chose for itself, such as its job ID */
   serverId: ServerId;
   /** Command ID */
-  commandId: string;
+  commandId: Uuid;
   status: AckStatus;
   /** Result data, any JSON value */
   result?: unknown;
@@ -1861,9 +2049,9 @@ export type ListSessionsArgs = {
   cursor?: string;
   /** Returns only sessions of this staff member */
   game_id?: GameIdInput;
-  /** Returns only sessions that started at or after this time, in Unix seconds */
+  /** At or after this time, in Unix seconds */
   from?: number;
-  /** Returns only sessions that started at or before this time, in Unix seconds */
+  /** At or before this time, in Unix seconds */
   to?: number;
   /** Returns only open sessions (`true`) or only ended ones (`false`) */
   open?: 'true' | 'false';
@@ -1881,10 +2069,26 @@ export type ListActionsArgs = {
   target_game_id?: GameIdInput;
   /** Returns only actions of this type */
   action_type?: string;
-  /** Returns only actions that occurred at or after this time, in Unix seconds */
+  /** At or after this time, in Unix seconds */
   from?: number;
-  /** Returns only actions that occurred at or before this time, in Unix seconds */
+  /** At or before this time, in Unix seconds */
   to?: number;
+};
+
+/** Arguments of `getStaffReport`. */
+export type GetStaffReportArgs = {
+  /** Staff members per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+  /** Start in Unix seconds, rounded down to a quarter of an hour */
+  from: number;
+  /** End in Unix seconds, exclusive, rounded up to a quarter of an hour; at most 92 days after `from` */
+  to: number;
+  /** Length of the intervals; `day` if omitted. Weeks begin on Monday */
+  interval?: StaffReportUnit;
+  /** IANA name of the time zone in which days begin; `UTC` if omitted */
+  tz?: string;
 };
 
 /** Arguments of `listServers`. */
@@ -1894,7 +2098,7 @@ export type ListServersArgs = {
   /** The `next_cursor` of the previous page */
   cursor?: string;
   /** Returns only servers of this place */
-  place_id?: number | string;
+  place_id?: NumericId;
 };
 
 /** Arguments of `getServer`. */
@@ -1911,14 +2115,9 @@ export type FindPlayerServerArgs = {
 
 /** Arguments of `sendCommand`. */
 export type SendCommandArgs = {
-  /** Type of the command */
-  type: 'kick' | 'ban' | 'unban' | 'mute' | 'unmute' | 'message' | 'broadcast' | 'shutdown' | 'custom';
+  type: CommandType;
   /** Player whom the command concerns; required for `kick`, `ban`, `unban`, `mute`, `unmute`, `message` */
-  target?: {
-    game_id: GameIdInput;
-    /** Username in the game */
-    game_username?: string | null;
-  } | null;
+  target?: CommandTarget | null;
   /** Parameters, by type. At most 8192 bytes as JSON; further fields reach the servers unchanged */
   payload?: {
     [name: string]: unknown;
@@ -1927,8 +2126,7 @@ export type SendCommandArgs = {
   ttl_seconds?: number | null;
 } & (
   | {
-      /** For every live server */
-      all: true;
+      all: AllServers;
       server_id?: null;
       place_id?: null;
     }
@@ -1940,7 +2138,7 @@ export type SendCommandArgs = {
     }
   | {
       /** For every live server of this place */
-      place_id: number | string;
+      place_id: NumericId;
       all?: null;
       server_id?: null;
     }
@@ -1948,31 +2146,21 @@ export type SendCommandArgs = {
   (
     | {
         type: 'kick' | 'unban' | 'unmute';
-        target: {
-          game_id: GameIdInput;
-          /** Username in the game */
-          game_username?: string | null;
-        };
+        target: CommandTarget;
         payload?: {
-          /** Reason, for the player or the log of the game */
-          reason?: string | null;
+          reason?: CommandReason;
           [name: string]: unknown;
         } | null;
       }
     | {
         type: 'ban' | 'mute';
-        target: {
-          game_id: GameIdInput;
-          /** Username in the game */
-          game_username?: string | null;
-        };
+        target: CommandTarget;
         payload?: {
-          /** Reason, for the player or the log of the game */
-          reason?: string | null;
+          reason?: CommandReason;
           /** Seconds from now */
           duration_seconds?: number | null;
           /** End, in Unix seconds */
-          expires_at?: Timestamp | null;
+          expires_at?: TimestampOrNull;
           /** True if it has no end */
           is_permanent?: boolean | null;
           /** Where it applies: in all places, or in one */
@@ -1984,30 +2172,17 @@ export type SendCommandArgs = {
       }
     | {
         type: 'message';
-        target: {
-          game_id: GameIdInput;
-          /** Username in the game */
-          game_username?: string | null;
-        };
-        payload: {
-          /** Text to show */
-          text: string;
-          [name: string]: unknown;
-        };
+        target: CommandTarget;
+        payload: MessagePayload;
       }
     | {
         type: 'broadcast';
-        payload: {
-          /** Text to show */
-          text: string;
-          [name: string]: unknown;
-        };
+        payload: MessagePayload;
       }
     | {
         type: 'shutdown';
         payload?: {
-          /** Reason, for the player or the log of the game */
-          reason?: string | null;
+          reason?: CommandReason;
           /** Seconds until the server shuts down */
           delay_seconds?: number | null;
           [name: string]: unknown;
@@ -2035,7 +2210,7 @@ export type ListCommandsArgs = {
 /** Arguments of `getCommand`. */
 export type GetCommandArgs = {
   /** Command ID */
-  commandId: string;
+  commandId: Uuid;
   /** Rows per page; 50 if omitted */
   limit?: number;
   /** The `next_cursor` of the previous page */
@@ -2045,7 +2220,7 @@ export type GetCommandArgs = {
 /** Arguments of `cancelCommand`. */
 export type CancelCommandArgs = {
   /** Command ID */
-  commandId: string;
+  commandId: Uuid;
 };
 
 /** Arguments of `listEvents`. */
@@ -2085,13 +2260,13 @@ export type CreateWebhookArgs = {
 /** Arguments of `getWebhook`. */
 export type GetWebhookArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
 };
 
 /** Arguments of `updateWebhook`. */
 export type UpdateWebhookArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url?: string | null;
   /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
@@ -2107,13 +2282,13 @@ export type UpdateWebhookArgs = {
 /** Arguments of `deleteWebhook`. */
 export type DeleteWebhookArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
 };
 
 /** Arguments of `rotateWebhookSecret`. */
 export type RotateWebhookSecretArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
   /** Seconds in which the previous secret signs too; 86400 (a day) by default */
   grace_seconds?: number | null;
 };
@@ -2121,13 +2296,13 @@ export type RotateWebhookSecretArgs = {
 /** Arguments of `testWebhook`. */
 export type TestWebhookArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
 };
 
 /** Arguments of `listWebhookDeliveries`. */
 export type ListWebhookDeliveriesArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
   /** Rows per page; 50 if omitted */
   limit?: number;
   /** The `next_cursor` of the previous page */
@@ -2137,7 +2312,7 @@ export type ListWebhookDeliveriesArgs = {
 /** Arguments of `replayWebhook`. */
 export type ReplayWebhookArgs = {
   /** Webhook ID */
-  id: string;
+  id: Uuid;
 } & (
   | {
       /** `seq` of the first event to send again */
@@ -2146,7 +2321,7 @@ export type ReplayWebhookArgs = {
     }
   | {
       /** IDs of events to send once more */
-      event_ids: string[];
+      event_ids: Uuid[];
       from?: null;
     }
 );

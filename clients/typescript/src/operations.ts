@@ -40,11 +40,14 @@ import type {
   GetMemberArgs,
   GetMuteStatusArgs,
   GetMuteStatusResult,
+  GetPersonArgs,
   GetPlayerStatusesArgs,
   GetPlayerStatusesResult,
   GetServerArgs,
   GetStaffPermissionsArgs,
+  GetStaffReportArgs,
   GetSyncJobArgs,
+  GetUsageResult,
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
@@ -83,6 +86,7 @@ import type {
   NewWebhook,
   NicknameChange,
   OwnShieldEntry,
+  Person,
   PollCommandsArgs,
   PollCommandsResult,
   RedeemVerificationTokenArgs,
@@ -101,6 +105,7 @@ import type {
   SendStaffHeartbeatArgs,
   SendStaffHeartbeatResult,
   StaffPermissions,
+  StaffReport,
   StartStaffSessionArgs,
   StartStaffSessionResult,
   StreamEventsArgs,
@@ -1028,6 +1033,27 @@ export function unflagPlayer(
   return client.request(UNFLAG_PLAYER, args, options);
 }
 
+const GET_PERSON: Operation = {
+  name: 'getPerson',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/people/{gameId}',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'moderation_read', requests: 100 },
+};
+
+/**
+ * Get everything about one player.
+ *
+ * Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
+ *
+ * The key needs the scope `moderation:read`.
+ */
+export function getPerson(client: Client, args: GetPersonArgs, options?: CallOptions): Promise<Person> {
+  return client.request(GET_PERSON, args, options);
+}
+
 const GET_STAFF_PERMISSIONS: Operation = {
   name: 'getStaffPermissions',
   method: 'GET',
@@ -1266,7 +1292,7 @@ const LIST_SESSIONS: Operation = {
 /**
  * List staff sessions.
  *
- * Staff sessions, those that started last first. They are stored for 400 days.
+ * Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.
  *
  * The key needs the scope `activity:read`.
  */
@@ -1319,6 +1345,36 @@ export function listActionsPages(
   options?: CallOptions,
 ): AsyncGenerator<ListActionsResult, void, void> {
   return pagesOf((page: ListActionsArgs) => listActions(client, page, options), args);
+}
+
+const GET_STAFF_REPORT: Operation = {
+  name: 'getStaffReport',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/staff/report',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'activity_read', requests: 100 },
+};
+
+/**
+ * Get a report of staff members' activity.
+ *
+ * The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.
+ *
+ * The key needs the scope `activity:read`.
+ */
+export function getStaffReport(client: Client, args: GetStaffReportArgs, options?: CallOptions): Promise<StaffReport> {
+  return client.request(GET_STAFF_REPORT, args, options);
+}
+
+/** The pages of `getStaffReport`, one after the other, from `cursor` on. */
+export function getStaffReportPages(
+  client: Client,
+  args: GetStaffReportArgs,
+  options?: CallOptions,
+): AsyncGenerator<StaffReport, void, void> {
+  return pagesOf((page: GetStaffReportArgs) => getStaffReport(client, page, options), args);
 }
 
 const LIST_SERVERS: Operation = {
@@ -1765,6 +1821,25 @@ const REPLAY_WEBHOOK: Operation = {
  */
 export function replayWebhook(client: Client, args: ReplayWebhookArgs, options?: CallOptions): Promise<Webhook> {
   return client.request(REPLAY_WEBHOOK, args, options);
+}
+
+const GET_USAGE: Operation = {
+  name: 'getUsage',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/usage',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'config_read', requests: 100 },
+};
+
+/**
+ * Get the guild's usage and quotas.
+ *
+ * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that fail authentication (401), and requests without a category such as `GET /whoami`, are not counted, nor are requests that are not allowed (403).
+ */
+export function getUsage(client: Client, options?: CallOptions): Promise<GetUsageResult> {
+  return client.request(GET_USAGE, {}, options);
 }
 
 const GET_HEALTH: Operation = {
