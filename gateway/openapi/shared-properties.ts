@@ -31,6 +31,7 @@ export function shareProperties(schemas: Record<string, JsonSchema>): void {
 const COMMON: Record<string, readonly string[]> = {
   Decision: ['Punishment', 'ModerationLogEntry'],
   DecisionInfo: ['BanInfo', 'MuteInfo'],
+  RoleChanges: ['SyncResult', 'RolesChanged'],
   SyncJobProgress: ['SyncJob', 'SyncJobFinished'],
   CommandContent: ['Command', 'CommandRecord'],
 };
