@@ -130,8 +130,6 @@ export interface JsonSchema {
   items?: JsonSchema;
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
-  /** Names the property whose value decides which schema of `oneOf` applies. */
-  discriminator?: { propertyName: string; mapping: Record<string, string> };
   allOf?: JsonSchema[];
   minimum?: number;
   maximum?: number;

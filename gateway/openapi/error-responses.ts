@@ -14,7 +14,7 @@ import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
 
 /** The names of components with several errors; otherwise the name consists of the error codes. */
 const NAMES: Record<string, string> = {
-  [DEFAULT_ERRORS.map(nameOf).join('Or')]: 'OtherError',
+  [DEFAULT_ERRORS.map(nameOf).join('Or')]: 'Error',
 };
 
 /**
@@ -38,8 +38,8 @@ export const headersTooLargeResponse = (components: Components): Ref =>
 
 /** Returns the 503 response of paths that need no API key. */
 export const unavailableResponse = (components: Components): Ref => ({
-  ...sharedResponse(['UNAVAILABLE'], components),
-  description: 'The gateway is starting or stopping, or cannot reach its dependencies',
+  ...defaultResponse(components),
+  description: '`UNAVAILABLE`: The gateway is starting or stopping, or cannot reach its dependencies',
 });
 
 function sharedResponse(codes: readonly ErrorCode[], components: Components): Ref {

@@ -86,7 +86,7 @@ export function errorBodySchema(codes: readonly ErrorCode[], { schemas }: Compon
   const [only, ...others] = alternatives;
   const details: JsonSchema = only && others.length === 0 ? only : { oneOf: alternatives };
   const [status, ...otherStatuses] = new Set(codes.map((code) => ERRORS[code].http));
-  const code: JsonSchema | undefined = otherStatuses.length === 0 ? { type: 'integer', const: status } : undefined;
+  const code: JsonSchema | undefined = otherStatuses.length === 0 ? { const: status } : undefined;
   const properties = { ...(code && { code }), details };
   return { allOf: [toJsonSchema(apiError, 'output', schemas)], properties };
 }

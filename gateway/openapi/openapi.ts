@@ -17,6 +17,7 @@ import { HEADERS, usedHeaders } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
+import { dropResponseLimits } from './response-limits.ts';
 import { successContent } from './responses.ts';
 import { RULES } from './rules.ts';
 import { shareParameters } from './shared-parameters.ts';
@@ -101,6 +102,7 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
   shareParameters(document);
   shareNullables(components.schemas);
   shareErrorExamples(components);
+  dropResponseLimits(document);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -119,9 +119,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     expect(named('path').every(({ required }) => required)).toBe(true);
     expect(named('query').map(({ name }) => name)).toEqual(Object.keys(row.query?.shape ?? {}));
     const guild = named('header').find(({ name }) => name === 'X-Guild-ID');
-    expect(guild && guild.required === true).toBe(
-      { header: true, key: false, path: undefined, body: undefined }[row.guild],
-    );
+    expect(guild && guild.required === true).toBe(row.guild === 'header' ? true : undefined);
     expect(named('header').some(({ name }) => name === 'Idempotency-Key')).toBe(row.writes);
     expect(parameters.filter(({ description }) => description === '')).toEqual([]);
   });

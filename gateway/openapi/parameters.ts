@@ -5,18 +5,15 @@ import { type Components, componentRef, type Parameter, type Ref, resolveRef } f
 import { exampleOf } from './examples.ts';
 import { toJsonSchema } from './json-schema.ts';
 
-const guildHeader = (required: boolean, description: string): Parameter => ({
-  name: 'X-Guild-ID',
-  in: 'header',
-  ...(required && { required }),
-  description,
-  schema: toJsonSchema(guildId, 'input', {}),
-});
-
 /** The request headers that many routes accept, as OpenAPI parameters. */
 export const SHARED_PARAMETERS = {
-  GuildId: guildHeader(true, 'Guild ID; must be the guild of the API key'),
-  OptionalGuildId: guildHeader(false, 'Guild ID; if given, must be the guild of the API key'),
+  GuildId: {
+    name: 'X-Guild-ID',
+    in: 'header',
+    required: true,
+    description: 'Guild ID; must be the guild of the API key',
+    schema: toJsonSchema(guildId, 'input', {}),
+  },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
@@ -45,11 +42,11 @@ export function parametersOf(route: Route, components: Components): (Parameter |
   ];
 }
 
-/** Returns the header with the guild ID, if neither the path nor the body names the guild. */
-function guildParameter({ guild }: Route): Ref[] {
-  if (guild === 'path' || guild === 'body') return [];
-  return [shared(guild === 'header' ? 'GuildId' : 'OptionalGuildId')];
-}
+/**
+ * Returns the header with the guild ID if it is required. Where it is optional, because the key names the guild, the rules
+ * in the description of the document say what it means.
+ */
+const guildParameter = ({ guild }: Route): Ref[] => (guild === 'header' ? [shared('GuildId')] : []);
 
 function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, components: Components): Parameter[] {
   if (!schema) return [];

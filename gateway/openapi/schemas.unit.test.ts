@@ -26,8 +26,6 @@ const draft202012: z.ZodType = z.lazy(() =>
     items: draft202012.optional(),
     anyOf: z.array(draft202012).min(1).optional(),
     oneOf: z.array(draft202012).min(1).optional(),
-    // A keyword that OpenAPI adds.
-    discriminator: z.strictObject({ propertyName: z.string(), mapping: z.record(z.string(), z.string()) }).optional(),
     allOf: z.array(draft202012).min(1).optional(),
     minimum: z.number().optional(),
     maximum: z.number().optional(),

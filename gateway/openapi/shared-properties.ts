@@ -31,6 +31,7 @@ export function shareProperties(schemas: Record<string, JsonSchema>): void {
 const COMMON: Record<string, readonly string[]> = {
   Decision: ['Punishment', 'ModerationLogEntry'],
   DecisionInfo: ['BanInfo', 'MuteInfo'],
+  RoleChanges: ['SyncResult', 'RolesChanged'],
   SyncJobProgress: ['SyncJob', 'SyncJobFinished'],
   CommandContent: ['Command', 'CommandRecord'],
 };
@@ -55,7 +56,8 @@ function only({ properties = {}, required = [] }: JsonSchema, isWanted: (field: 
   return { type: 'object', properties: Object.fromEntries(wanted), required: required.filter(isWanted) };
 }
 
-function keywordsOf({ type: _, properties: __, required: ___, ...keywords }: JsonSchema = {}): JsonSchema {
+function keywordsOf(schema: JsonSchema = {}): JsonSchema {
+  const { type: _, properties: __, required: ___, ...keywords } = schema;
   return keywords;
 }
 

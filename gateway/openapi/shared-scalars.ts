@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { gameUsername } from '#proto/rest/activity/shapes.ts';
 import { gameIdOut, numberId, optional, uuidOut } from '#proto/rest/schemas.ts';
 import { componentRef, type JsonSchema } from './document.ts';

@@ -1,5 +1,5 @@
-import { eventSchema, schemaNameOf } from '#proto/rest/events/event.ts';
-import { EVENT_TYPE_NAMES } from '#proto/rest/events/index.ts';
+import { accessOf, eventDescription, eventSchema, schemaNameOf } from '#proto/rest/events/event.ts';
+import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#proto/rest/events/index.ts';
 import { type Components, componentRef, type JsonSchema, type Parameter, type Webhook } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 
@@ -48,31 +48,44 @@ const ENVELOPE = 'EventEnvelope';
 
 /**
  * Completes the union of events: the types whose `data` has the same schema share a schema, and the fields that all types
- * have in the same form are in the document only once. `type` tells generators which schema applies.
+ * have in the same form are in the document only once. The values of `type` tell which schema applies.
  */
 export function completeEvents(schemas: Record<string, JsonSchema>): void {
   const event = schemas['Event'];
   if (!event) return;
+  const references: JsonSchema[] = [];
   const groups = Map.groupBy(EVENT_TYPE_NAMES, (type) => JSON.stringify(dataOf(schemas[schemaNameOf(type)])));
-  const mapping: [type: string, $ref: string][] = [];
   for (const types of groups.values()) {
-    const originals = types.map((type) => schemas[schemaNameOf(type)] ?? {});
+    const [first = {}] = types.map((type) => schemas[schemaNameOf(type)]);
     for (const type of types) delete schemas[schemaNameOf(type)];
-    const { properties = {}, required = [] } = originals[0] ?? {};
+    const { properties = {}, required = [] } = first;
     const { type: _, data = {}, ...common } = properties;
     // Every event requires what the envelope requires.
-    schemas[ENVELOPE] ??= { type: 'object', properties: { ...common, type: { type: 'string' }, data: {} }, required };
+    schemas[ENVELOPE] ??= {
+      type: 'object',
+      properties: { ...common, type: { type: 'string' }, data: {} },
+      required,
+    };
     const { $ref } = componentRef('schemas', `EventWith${data.anyOf?.[0]?.$ref?.split('/').at(-1)}`);
     schemas[$ref.split('/').at(-1) ?? ''] = {
-      description: types.map((type, index) => `\`${type}\`: ${originals[index]?.description}`).join('\n\n'),
+      description: describe(types),
       allOf: [componentRef('schemas', ENVELOPE)],
+      // Without it generators take the data for optional.
+      required: ['data'],
       properties: { type: { enum: types }, data },
     };
-    mapping.push(...types.map((type): [string, string] => [type, $ref]));
+    references.push({ $ref });
   }
-  const references = [...new Set(mapping.map(([, $ref]) => $ref))];
-  event.oneOf = references.map(($ref) => ({ $ref }));
-  event.discriminator = { propertyName: 'type', mapping: Object.fromEntries(mapping) };
+  event.oneOf = references;
+}
+
+/** Says when events of these types occur, and who may read them, which is the same for all if possible. */
+function describe(types: readonly EventType[]): string {
+  const lines = types.map((type) => `\`${type}\`: ${EVENT_TYPES[type].summary}.`);
+  const access = new Set(types.map((type) => accessOf(EVENT_TYPES[type].scope)));
+  const [same, ...others] = access;
+  if (others.length > 0) return types.map((type) => `\`${type}\`: ${eventDescription(type)}`).join('\n\n');
+  return [...lines, same].join('\n\n');
 }
 
 const dataOf = (event: JsonSchema | undefined): JsonSchema => event?.properties?.['data'] ?? {};

@@ -10,13 +10,11 @@ const webhook = document.webhooks['event']?.post;
 
 test('a webhook receives a union of the events, in which each type has exactly one schema, that `type` tells apart', () => {
   expect(webhook?.requestBody?.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Event' });
-  const { oneOf = [], discriminator } = components.schemas['Event'] ?? {};
+  const { oneOf = [] } = components.schemas['Event'] ?? {};
   const variants = oneOf.map(({ $ref = '' }) => resolveRef<JsonSchema>(components, { $ref }));
   const types = variants.map(({ properties }) => properties?.['type']?.enum ?? []);
   expect(types.flat()).toHaveLength(EVENT_TYPE_NAMES.length);
   expect(new Set(types.flat())).toEqual(new Set(EVENT_TYPE_NAMES));
-  const mapping = oneOf.flatMap(({ $ref }, index) => (types[index] ?? []).map((type) => [type, $ref]));
-  expect(discriminator).toEqual({ propertyName: 'type', mapping: Object.fromEntries(mapping) });
   expect(components.schemas['EventEnvelope']?.required).toEqual(expect.arrayContaining(['type', 'data', 'seq']));
 });
 

@@ -51,6 +51,7 @@ export const membersRoutes = defineRoutes('members', {
         .optional()
         .meta({ description: 'Links that were removed since `updated_since`; present only if that was given' }),
       server_time: timestamp.meta({
+        id: 'ServerTime',
         description:
           'Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice',
       }),

@@ -38,6 +38,7 @@ const seq = z
   .meta({ description: '`seq` of an event', example: 42 });
 const enabled = z.boolean({ error: 'must be true or false' });
 const secret = z.string().meta({
+  id: 'WebhookSecret',
   description: 'Signs the deliveries by the Standard Webhooks specification. It is shown only this once',
   example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYq=',
 });

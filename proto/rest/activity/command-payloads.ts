@@ -26,6 +26,7 @@ export const commandPayload = jsonObject(MAX_PAYLOAD_BYTES).refine(isStorable, {
 });
 
 const reason = optional(text(1, 400, { lines: true })).meta({
+  id: 'CommandReason',
   description: 'Reason, for the player or the log of the game',
   example: 'spam',
 });

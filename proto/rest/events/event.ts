@@ -59,8 +59,12 @@ function eventOf(type: EventType) {
 /** Says when events of a type occur, and who may read them. */
 export function eventDescription(type: EventType): string {
   const { summary, scope } = EVENT_TYPES[type];
-  return `${summary}. ${scope === null ? 'Any valid key may read it' : `Scope: \`${scope}\``}.`;
+  return `${summary}. ${accessOf(scope)}`;
 }
+
+/** Says which keys may read events with this scope. */
+export const accessOf = (scope: string | null): string =>
+  scope === null ? 'Any valid key may read it.' : `Scope: \`${scope}\`.`;
 
 /** Returns the name of the schema of an event type: `SyncJobFinishedEvent` for `sync.job.finished`. */
 export const schemaNameOf = (type: EventType) =>

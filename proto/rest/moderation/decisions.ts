@@ -50,6 +50,7 @@ const activeQuery = z.object({
 
 const activeData = {
   server_time: timestamp.meta({
+    id: 'ServerTime',
     description:
       'Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice',
   }),

@@ -120,7 +120,9 @@ export const expiresAt = timestamp
   .nullable()
   .meta({ id: 'DecisionEnd', description: 'Unix seconds; null if permanent', example: 1790604800 });
 export const isPermanent = z.boolean().meta({ description: 'True if it never expires', example: false });
-export const reasonOut = z.string().meta({ description: 'Reason as it was sent', example: 'Used speed hacks' });
+export const reasonOut = z
+  .string()
+  .meta({ id: 'Reason', description: 'Reason as it was sent', example: 'Used speed hacks' });
 
 /** A ban or mute. */
 export const punishment = z
