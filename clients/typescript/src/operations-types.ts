@@ -348,8 +348,7 @@ export type Member = {
 
 /** A new webhook with its secret */
 export type NewWebhook = {
-  /** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
-  secret: string;
+  secret: WebhookSecret;
 } & Webhook;
 
 /** A player on a game server */
@@ -452,17 +451,10 @@ export type StaffSession = {
 
 /** A synchronisation that changed roles of a member, or failed to */
 export type RolesChanged = {
-  chat_id: ChatId;
   /** Game account ID; null if the member is not linked any more */
   game_id: number | null;
-  /** Roles that were assigned */
-  added: RoleId[];
-  /** Roles that were removed */
-  removed: RoleId[];
-  /** Roles that could not be assigned or removed */
-  failed: RoleFailure[];
   reason: RolesChangedReason;
-};
+} & RoleChanges;
 
 /** A text to show */
 export type MessagePayload = {
@@ -618,6 +610,9 @@ export type ModerationLogEntry = {
 /** Pass it as `cursor` to get the next page; null on the last page */
 export type NextCursor = string | null;
 
+/** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
+export type ServerTime = Timestamp;
+
 /** Player whom the command concerns */
 export type CommandTarget = {
   game_id: GameIdInput;
@@ -704,6 +699,9 @@ export type RetainedRows = {
 
 /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
 export type Duration = number | DurationText;
+
+/** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
+export type WebhookSecret = string;
 
 /** Something that happened to the data of a guild, by `type` */
 export type Event =
@@ -920,16 +918,9 @@ export type StaffReportCounts = {
 
 /** What a sync of one member changed, or would change */
 export type SyncResult = {
-  chat_id: ChatId;
   game_id: GameId;
-  /** Roles that were assigned */
-  added: RoleId[];
-  /** Roles that were removed */
-  removed: RoleId[];
   /** Roles of bindings that the member had and keeps */
   unchanged: RoleId[];
-  /** Roles that could not be assigned or removed */
-  failed: RoleFailure[];
   /** Always null: this route does not change the nickname */
   nickname: null;
   /** Result of the evaluated bindings */
@@ -943,7 +934,7 @@ export type SyncResult = {
   };
   /** True if a dry run was requested, so that nothing was changed */
   dry_run: boolean;
-};
+} & RoleChanges;
 
 /** What is known about one player */
 export type Person = {
@@ -1215,8 +1206,7 @@ export type ListActionsResult = {
 
 export type ListActiveBansResult = {
   bans: Punishment[];
-  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
-  server_time: Timestamp;
+  server_time: ServerTime;
   /** Entries that were lifted since `updated_since`; present only if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
@@ -1224,8 +1214,7 @@ export type ListActiveBansResult = {
 
 export type ListActiveMutesResult = {
   mutes: Punishment[];
-  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
-  server_time: Timestamp;
+  server_time: ServerTime;
   /** Entries that were lifted since `updated_since`; present only if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
@@ -1278,8 +1267,7 @@ export type ListVerifiedUsersResult = {
   users: LinkRecord[];
   /** Links that were removed since `updated_since`; present only if that was given */
   unlinked?: Unlinked[];
-  /** Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice */
-  server_time: Timestamp;
+  server_time: ServerTime;
   next_cursor: NextCursor;
 };
 
@@ -1329,10 +1317,19 @@ export type RemoveBindingResult = {
   id: number;
 };
 
+export type RoleChanges = {
+  chat_id: ChatId;
+  /** Roles that were assigned */
+  added: RoleId[];
+  /** Roles that were removed */
+  removed: RoleId[];
+  /** Roles that could not be assigned or removed */
+  failed: RoleFailure[];
+};
+
 export type RotateWebhookSecretResult = {
   id: Uuid;
-  /** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
-  secret: string;
+  secret: WebhookSecret;
   /** Time until which the previous secret signs too */
   previous_until: Timestamp;
 };
