@@ -11,10 +11,11 @@ export function unpackClient(folder: string): string {
   const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc');
   execFileSync(tsc, ['-p', 'tsconfig.json'], options);
   const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  execFileSync('npm', pack, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const printed = execFileSync('npm', pack, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const target = join(folder, 'node_modules/@guild-data/client');
   mkdirSync(target, { recursive: true });
-  const archive = join(folder, 'guild-data-client-0.1.0.tgz');
+  const [packed] = JSON.parse(printed) as { filename: string }[];
+  const archive = join(folder, packed?.filename ?? '');
   execFileSync('tar', ['-xzf', archive, '-C', target, '--strip-components=1']);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }\n');
   return archive;
