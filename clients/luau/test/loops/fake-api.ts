@@ -91,7 +91,10 @@ export class FakeApi {
       return this.#response(429, { status: 'error', details }, { retryAfter: limited.secondsLeft, limited });
     }
     const failure = this.fail(call);
-    if (failure) return this.#response(failure.status, { status: 'error', details: failure.details ?? {} }, failure);
+    if (failure) {
+      const body = { status: 'error', details: failure.details ?? {} };
+      return this.#response(failure.status, body, { ...failure, limited });
+    }
     try {
       return this.#response(200, { status: 'success', data: this.#answer(call) }, { limited });
     } catch (error) {
