@@ -51,7 +51,7 @@ test('an outage of five minutes loses no action, and none is logged twice', asyn
   server.network.down = false;
   // The first responses are lost too: the API has the actions already.
   let lost = 0;
-  server.network.fault = ({ url }) => (url.endsWith(ACTION) && lost++ < 5 ? { kind: 'reset-after-send' } : undefined);
+  server.network.fault = ({ url }) => (url.endsWith(ACTION) && lost++ < 2 ? { kind: 'reset-after-send' } : undefined);
   await place.seconds(300);
   expect(targets(place)).toEqual(upTo(103));
 });

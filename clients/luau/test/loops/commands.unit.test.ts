@@ -165,7 +165,6 @@ test('kick and shutdown need no handler', async () => {
 test('a message of the operator ends the pause between polls', async () => {
   const place = newPlace();
   place.api.interval = 60;
-  place.api.left = 0.6;
   const server = await place.server({ before: NOTING, settings: 'loops = { wakeUp = { topic = "guild-data" } }' });
   await place.seconds(30);
   place.api.send('custom', { payload: { text: 'awake' } });

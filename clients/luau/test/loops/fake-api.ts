@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HttpRequest, HttpResponse } from '../engine/http.ts';
-import type { Decision, FakeLimits } from './fake-limits.ts';
+import { type Decision, FakeLimits } from './fake-limits.ts';
 
 export const GUILD = '900000000000000001';
 export const KEY = `service_${GUILD}_0123456789abcdefghijABCDEFGHIJ01234567`;
@@ -65,10 +65,10 @@ export class FakeApi {
   pageSize = 100;
   /** Responds in place of a route: a status, with `Retry-After` for 429 and 503. */
   fail: (call: Call) => { status: number; details?: object; retryAfter?: number } | undefined = () => undefined;
-  /** The part of each limit that responses report as left, unless limits are counted. */
-  left = 0.9;
-  /** Counts requests, and rejects those above the limits. Without it nothing is counted. */
-  limits: FakeLimits | undefined;
+  /** Counts requests, and rejects those above the limits. */
+  readonly limits = new FakeLimits();
+  /** The part of each limit that responses report as left, if other servers are to have used the rest. */
+  left: number | undefined;
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -85,13 +85,16 @@ export class FakeApi {
     );
     const call = { at: this.#now(), method, path, query: url.searchParams, headers, body: text };
     this.calls.push(call);
-    const limited = this.limits?.count(call);
+    const limited = this.limits.count(call);
     if (limited && limited.remaining < 0) {
       const details = { ...limited, code: 'RATE_LIMITED', window: 60, retryAfter: limited.secondsLeft };
       return this.#response(429, { status: 'error', details }, { retryAfter: limited.secondsLeft, limited });
     }
     const failure = this.fail(call);
-    if (failure) return this.#response(failure.status, { status: 'error', details: failure.details ?? {} }, failure);
+    if (failure) {
+      const body = { status: 'error', details: failure.details ?? {} };
+      return this.#response(failure.status, body, { ...failure, limited });
+    }
     try {
       return this.#response(200, { status: 'success', data: this.#answer(call) }, { limited });
     } catch (error) {
@@ -142,12 +145,13 @@ export class FakeApi {
     body: object,
     { retryAfter, limited }: { retryAfter?: number; limited?: Decision | undefined } = {},
   ): HttpResponse {
-    const { limit, remaining } = limited ?? { limit: 100, remaining: Math.round(100 * this.left) };
+    const { limit, remaining } = limited ?? { limit: 100, remaining: 100 };
+    const left = this.left === undefined ? Math.max(remaining, 0) : Math.floor(limit * this.left);
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'x-request-id': randomUUID(),
       'x-ratelimit-limit': String(limit),
-      'x-ratelimit-remaining': String(Math.max(remaining, 0)),
+      'x-ratelimit-remaining': String(left),
       'x-ratelimit-reset': String((Math.floor(this.#seconds() / 60) + 1) * 60),
     };
     if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { amount } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import type { Engine } from '../engine/engine.ts';
-import { FakeLimits } from './fake-limits.ts';
 import { newPlace, type Place } from './place.ts';
 
 const SERVERS = amount(6, 60);
@@ -31,8 +30,7 @@ async function play(place: Place, server: Engine, minute: number): Promise<void>
 
 test('over an hour of play no request is rejected because of a rate limit', { timeout: 1_800_000 }, async () => {
   const place = newPlace();
-  const limits = new FakeLimits();
-  place.api.limits = limits;
+  const { limits } = place.api;
   place.api.interval = Math.max(15, Math.ceil(SERVERS / 4));
   for (let id = 1; id <= 250; id++) place.api.ban(id);
   const settings = 'loops = { staff = { isStaff = function(player) return player.UserId % 20 == 0 end } }';
