@@ -47,7 +47,7 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   // Days are erased before the sessions and actions that they count, so that deleting these finds no day to change.
-  { table: 'activity.staff_days', users: [{ column: 'game_id', account: 'game' }] },
+  { table: 'activity.staff_days', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'activity.sessions', holds: 'staff_sessions', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'activity.actions',

@@ -4,8 +4,8 @@ import { guildctl } from '#services/cli/guildctl.ts';
 import { printFigure } from '../measure/figures.ts';
 import { connect } from '../network/grpc.ts';
 import { databaseRows, tablesWithRowsOf } from '../postgres/database.ts';
-import { dumpDatabase } from '../system/canaries.ts';
 import { untilRequestsAreStored } from '../system/counted-requests.ts';
+import { rowsOfGuild } from '../system/guild-rows.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
@@ -119,13 +119,8 @@ async function pending(guild: string): Promise<number> {
   return (await databaseRows<{ open: number }>(network.databaseUrl, text, [guild]))[0]?.open ?? 0;
 }
 
-/** The rows that contain the guild ID and one of these texts, without the events that tell mirrors whom to erase. */
-async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<string[]> {
-  const rows = (await dumpDatabase(network.databaseUrl)).split('\n');
-  const named = (row: string, text: string | number) => new RegExp(`(?<![0-9A-Za-z])${text}(?![0-9A-Za-z])`).test(row);
-  const others = rows.filter((row) => !row.includes(',person.erased,'));
-  return others.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
-}
+/** Returns the rows of a guild in all tables that contain one of the texts as a whole word. */
+const rowsOf = (guild: string, ...texts: (string | number)[]) => rowsOfGuild(network.databaseUrl, guild, texts);
 
 /** Removes the retry state of role changes, which differs because they fail in the other guild: it has no bot. */
 function withoutRetries(rows: readonly string[]): string[] {
@@ -238,6 +233,7 @@ describe('guildctl guild erase', () => {
     const counted = await run('guild', 'erase', '--guild', OTHER_GUILD, '--dry-run');
     expect(counted.out).toMatch(/^Nothing was changed\. There are \d+ rows\n\nSERVICE +TABLE +ROWS\nmoderation/);
     expect((await network.call('/whoami', { key })).status).toBe(200);
+
     const begun = Date.now();
     const erasing = run('guild', 'erase', '--guild', OTHER_GUILD, '--yes', '--actor', 'grace');
     // Before the 15 s in which all gateways receive the revocation.

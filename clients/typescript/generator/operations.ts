@@ -36,7 +36,7 @@ function readOperation(document: OpenApiDocument, path: string, method: string, 
   const parameters = (operation.parameters ?? []).map((parameter) => resolveRef<Parameter>(components, parameter));
   const content = operation.requestBody?.content['application/json'].schema;
   const body = content && resolveRef<JsonSchema>(components, content);
-  const guild = guildOf(path, parameters, body);
+  const guild = guildOf(path, operation, body);
   const args = argumentsOf(operation.operationId, parameters, body);
   const category = operation['x-rate-limit'];
   const response = successOf(document, operation);
@@ -65,14 +65,11 @@ function textOf({ summary, description, 'x-required-scope': scope }: Operation):
   return parts.filter(Boolean).join('\n\n');
 }
 
-function guildOf(
-  path: string,
-  parameters: readonly Parameter[],
-  body: JsonSchema | undefined,
-): ClientOperation['guild'] {
+/** Where a request names the guild. Without need too, so that a key of another guild is rejected. */
+function guildOf(path: string, { security }: Operation, body: JsonSchema | undefined): ClientOperation['guild'] {
   if (path.includes(`{${GUILD.path}}`)) return 'path';
   if (body?.required?.includes(GUILD.body)) return 'body';
-  return parameters.some(({ name }) => name === 'X-Guild-ID') ? 'header' : 'none';
+  return security?.length === 0 ? 'none' : 'header';
 }
 
 /** The parameters of the path and the query together with the fields of the body, without the guild. */
