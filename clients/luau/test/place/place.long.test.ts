@@ -149,7 +149,7 @@ test.skipIf(!LONG)(
 test.skipIf(!LONG)(
   'the gateway is unavailable: banned players stay out, and actions arrive later',
   async () => {
-    const ports = world.network.samePorts('gateway');
+    const GATEWAY_PORT = world.network.address('gateway', 'http').split(':').at(-1);
     await world.network.services.get('gateway')?.stop();
     const kicksBefore = world.engines.flatMap(({ kicks }) => kicks).length;
     for (const engine of world.engines) engine.addPlayer(BANNED);
@@ -160,7 +160,7 @@ test.skipIf(!LONG)(
       setTimeout(resolve, OUTAGE_MS);
     });
     const back = Date.now();
-    await world.network.startOne('gateway', ports);
+    await world.network.startOne('gateway', { GATEWAY_PORT });
     await vi.waitUntil(() => world.engines.every((engine) => isLive(engine, back)), PATIENT);
     expect(world.engines.filter(({ players }) => players.has(BANNED))).toEqual([]);
   },
