@@ -108,6 +108,7 @@ async function recordModeration(): Promise<void> {
   await recording.record('flagPlayer');
   await recordWhen('checkShield', ({ flagged }) => flagged === true);
   await recording.record('checkShieldBatch');
+  await recordWhen('getPerson', ({ flag }) => flag !== null);
   await recording.record('unflagPlayer');
 }
 
