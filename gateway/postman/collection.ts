@@ -72,7 +72,7 @@ function requestItem({ operation, method, path, params, query, headers, body, ke
         variable: Object.entries(params).map(([key, value]) => ({ key, value })),
         query: query.map(({ name, value, required, description }) => ({
           key: name,
-          value,
+          value: String(value),
           description,
           ...(!required && { disabled: true }),
         })),

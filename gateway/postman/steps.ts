@@ -15,7 +15,7 @@ export interface Step {
   /** The values of the path parameters. */
   params: Record<string, string>;
   /** Optional query parameters are documented, but are not sent. */
-  query: { name: string; value: string; required: boolean; description: string }[];
+  query: { name: string; value: string | number; required: boolean; description: string }[];
   headers: Record<string, string>;
   body?: unknown;
   /** The variables that the response provides, each with its path in the body. */
@@ -72,7 +72,7 @@ function stepOf(method: string, path: string, operation: Operation, components: 
     params: Object.fromEntries(named('path').map((parameter) => [parameter.name, valueOf(parameter)])),
     query: named('query').map(({ name, example: value, required = false, description }) => ({
       name,
-      value: value === undefined || value === null ? '' : String(value as string | number),
+      value: typeof value === 'number' ? value : String((value as string | null) ?? ''),
       required,
       description,
     })),
