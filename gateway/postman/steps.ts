@@ -72,7 +72,7 @@ function stepOf(method: string, path: string, operation: Operation, components: 
     params: Object.fromEntries(named('path').map((parameter) => [parameter.name, valueOf(parameter)])),
     query: named('query').map(({ name, example: value, required = false, description }) => ({
       name,
-      value: typeof value === 'number' ? value : String((value as string | null) ?? ''),
+      value: queryValue(value),
       required,
       description,
     })),
@@ -80,6 +80,12 @@ function stepOf(method: string, path: string, operation: Operation, components: 
     ...(example !== undefined && { body: withVariables(example) }),
     kept: KEPT[operation.operationId] ?? {},
   };
+}
+
+/** Returns the example of a query parameter, and an empty text without one. */
+function queryValue(example: unknown): string | number {
+  if (typeof example === 'number') return example;
+  return typeof example === 'string' || typeof example === 'boolean' ? String(example) : '';
 }
 
 function valueOf({ name, example }: Parameter): string {
