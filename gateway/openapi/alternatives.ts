@@ -33,7 +33,7 @@ function asKeyword(branches: JsonSchema[]): JsonSchema {
   return isClear ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
 }
 
-/** Returns the branches of an object schema; none if it has no alternatives. */
+/** Returns the schemas of the alternatives of an object schema; an empty list if it has none. */
 export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
 
 const namesIn = ({ required, absent = [], values = {} }: Alternative) => [

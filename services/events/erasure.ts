@@ -39,7 +39,8 @@ export const erasureRules: readonly ErasureRule[] = [
   },
   { table: 'events.days', holds: 'other' },
   { table: 'events.streams', holds: 'other' },
-  // A guild that returns continues its seqs, and the numbers of its recorded events continue too.
+  // If an erased guild is used again, its event numbers continue after the last one, in the log (seq) and in each
+  // service.
   { table: 'events.counters', keptRows: 'TRUE' },
   { table: 'events.sources', keptRows: 'TRUE' },
 ];
