@@ -117,7 +117,7 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Webhooks being delivered to: fast, slow, retries',
+        title: 'Webhook deliveries in flight: fast, slow, retries',
         description:
           'Webhooks to which events are being sent. Slow or failing webhooks and retries have concurrency limits (lanes) of their own.',
         unit: 'short',

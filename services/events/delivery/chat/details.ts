@@ -16,7 +16,7 @@ function valueOf(value: unknown, max = MAX_VALUE): string | undefined {
   return typeof value === 'string' && value !== '' ? escapeText(value, max) || undefined : undefined;
 }
 
-/** A detail with a label: the first of the fields that has a value. */
+/** A labelled detail of an event. Its value is that of the first of these fields that is set. */
 export const labelled = (label: string, ...fields: string[]): Detail => {
   return (data) => {
     const value = fields.map((field) => valueOf(data[field])).find((text) => text !== undefined);
