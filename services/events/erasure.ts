@@ -33,7 +33,7 @@ export const erasureRules: readonly ErasureRule[] = [
       matches: `persons @> ARRAY['${account}:' || $user]`,
       // The event stays without its data, so that no seq is missing.
       empty: { data: `'{"erased": true}'`, persons: `'{}'`, size: '16' },
-      // The data may name other persons.
+      // The export shows only the type, because the data may name other persons.
       shows: `jsonb_build_object('type', type)`,
     })),
   },

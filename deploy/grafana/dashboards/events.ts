@@ -18,7 +18,7 @@ export const events: DashboardSpec = {
         queries: { '{{outcome}}': `sum by (outcome) (rate(events_appended_total{${EVENTS}}[${RATE}]))` },
       },
       {
-        title: 'Time from recording to storing an event',
+        title: 'Delay until a recorded event is stored',
         description: 'Time from the commit of a change until its event is in the log.',
         unit: 's',
         queries: {

@@ -3,7 +3,7 @@ import { escapeText, mention, roleMention, timeOf } from './text.ts';
 /** The data of an event; a field may be missing, because large events are cut and those of erased persons emptied. */
 export type Data = Record<string, unknown>;
 
-/** Returns one part of a message; undefined if the event does not have it. */
+/** Returns one detail of an event as text for a message; undefined if the event does not have it. */
 export type Detail = (data: Data) => string | undefined;
 
 const MAX_NAME = 100;
