@@ -72,7 +72,8 @@ class SweepLoop {
       this.#hasFailed = false;
     } catch (error) {
       // Logs only the first failure of an outage, because every sweep fails until the outage ends.
-      if (!this.#hasFailed) this.#log.warn({ err: error, sweep: this.#sweep.name }, 'periodic sweep failed, will retry');
+      if (!this.#hasFailed)
+        this.#log.warn({ err: error, sweep: this.#sweep.name }, 'periodic sweep failed, will retry');
       this.#hasFailed = true;
     }
   }
