@@ -88,7 +88,7 @@ function send(response: ServerResponse, status: number, headers: Record<string, 
     .end(JSON.stringify(body));
 }
 
-/** A clock that waits move forward at once. `waits` has the milliseconds of each wait. */
+/** A fake clock that each wait advances immediately. `waits` contains the duration of each wait in milliseconds. */
 export function manualRuntime(start = Date.now()): Runtime & { waits: number[] } {
   let time = start;
   const waits: number[] = [];

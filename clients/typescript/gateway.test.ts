@@ -15,7 +15,7 @@ let proxy: TcpProxy;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  // No service reaches the log: only the writer's events get a seq.
+  // No service relays its events to this log: it contains only the events of the test's writer.
   network = await startNetwork({ environment: { EVENTS_GRPC_ADDRESS: '127.0.0.1:1' } });
   const address = () => network.address('events', 'grpc');
   writer = new EventWriter(GUILD, { address, secret: network.secrets.internal });
@@ -102,7 +102,7 @@ describe.each(['stream', 'poll'] as const)('events by %s', (transport) => {
     const reader = startReading(
       { after: first, transport },
       { onInterruption: (error) => interruptions.push(error), onPosition: (seq) => positions.push(seq) },
-      // Without retries of its own a single call shows each interruption.
+      // Without retries, each interruption is visible as a failed call.
       clientOf({ maxAttempts: 1 }),
     );
     await writer.append(40);

@@ -19,7 +19,7 @@ const FOLDERS = ['services', 'gateway', 'proto', 'deploy'];
 const RECORDER = pathToFileURL(join(import.meta.dirname, 'record-imports.ts')).href;
 /** An editor writes a file in several steps, each of which is reported. */
 const SETTLE_MS = 30;
-/** Node's default; the next process gets the next port. */
+/** The first inspector port (Node's default); each further process gets the next port. */
 const FIRST_INSPECT_PORT = 9229;
 
 type Watched = { program: ReloadingProgram; started: () => void; record: string; earlierImports: Set<string> };

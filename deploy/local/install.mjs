@@ -70,7 +70,10 @@ async function installNow() {
   console.error(`Packages installed (${seconds()} s)`);
 }
 
-/** Waits for other installations of this checkout to end. The socket name is released even if its holder is killed. */
+/**
+ * Waits until no other process installs packages in this checkout. A socket name serves as the lock, because the system
+ * releases it even if its holder is killed.
+ */
 async function claimInstallation() {
   const name = `guild-data-install-${createHash('sha256').update(repository).digest('hex').slice(0, 32)}`;
   const path = process.platform === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`);

@@ -14,7 +14,7 @@ export type PostgresOptions = {
   /** Server parameters that extend or replace the defaults, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
   port?: number;
-  /** Receives its messages; a file in the folder by default. */
+  /** Receives the log output of the server; by default it is written to a file in the data folder. */
   log?: LogFile;
   /** Aborts the creation of the data folder, which may take some seconds. */
   signal?: AbortSignal;

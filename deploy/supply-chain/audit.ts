@@ -35,7 +35,7 @@ export function judge(text: string): Verdict {
   return { result: 'clean', lines: [`${metadata.dependencies.total} packages, none with a known vulnerability`] };
 }
 
-/** Only the registry's status, because the output must not contain its name. */
+/** Returns the reason for a failure, without the response of the registry, which may contain its name. */
 function reasonOf(text: string): string {
   const { data } = z.object({ statusCode: z.number() }).safeParse(parse(text));
   return data ? `the registry answered ${data.statusCode}` : 'the registry did not return a report';

@@ -5,7 +5,7 @@ import type { Site } from '../docs/site.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
 import { postmanCollection } from '../postman/collection.ts';
 
-/** A document that anybody may read. */
+/** A document that is served without authentication. */
 export interface DocumentSource {
   path: string;
   contentType: string;

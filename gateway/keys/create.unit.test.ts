@@ -3,7 +3,7 @@ import { Lifecycle } from '#kit/service/lifecycle.ts';
 import { createKeys } from './create.ts';
 import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 
-/** All parts together, with a stream that has sent one beat. */
+/** All parts together, with a stream that has sent one heartbeat. */
 async function setUp() {
   const { peer, clock, metrics, client } = await startPeer();
   const config = { AUTH_STALE_SECONDS: 60, KEY_CACHE_MAX: 100 };
@@ -13,7 +13,7 @@ async function setUp() {
   await lifecycle.start();
   onTestFinished(() => lifecycle.stop());
   const isAlive = () => metric(metrics, 'gateway_key_stream_alive');
-  /** Sends a beat on the given stream, counted from 1, and waits until it was received. */
+  /** Sends a heartbeat on the given stream, counted from 1, and waits until it was received. */
   const beatOn = async (stream: number) => {
     await expect.poll(() => peer.opened).toBe(stream);
     peer.beat();
@@ -39,12 +39,12 @@ test('after a change from auth the key is verified again', async () => {
   expect(await keys.find(key)).toBeUndefined();
 });
 
-test('a beat renews a key in use in the last quarter of its fresh time', async () => {
+test('a heartbeat renews a key in use in the last quarter of its fresh time', async () => {
   const { peer, clock, keys, verifiedKey } = await setUp();
   const key = await verifiedKey();
   for (let beats = 0; beats < 6; beats++) {
     clock.advance(9_000);
-    // A single beat would be lost if the gateway reconnected just then because of the silence of nine seconds.
+    // A single heartbeat would be lost if the gateway reconnected just then because of the silence of nine seconds.
     const peekAfterBeat = () => {
       peer.beat();
       return keys.peek(key);
@@ -61,7 +61,7 @@ test('beats keep a key fresh for longer than without a stream', async () => {
   for (let version = 2; version < 12; version++) {
     clock.advance(1_000);
     peer.beat();
-    // The change after a beat proves that the beat was received.
+    // The change after a heartbeat proves that the heartbeat was received.
     peer.grant(other, { version });
     peer.change(changeOf(other, version, clock));
     await expect.poll(() => keys.peek(other), { interval: 1 }).toBeUndefined();

@@ -105,8 +105,8 @@ export class Keys {
   }
 
   /**
-   * Called at the first use of an API key after each verification. If its scheduled renewal time has passed, it is due
-   * now.
+   * Called when an API key is first used after a verification. If its renewal was scheduled for a time that has passed,
+   * it is renewed now.
    */
   #markUsed(id: string, entry: CachedGrant, now: number): void {
     entry.isUsed = true;
@@ -139,7 +139,7 @@ export class Keys {
     }
   }
 
-  /** Verifies API keys in use again before they expire. Called at each beat of the stream of key changes. */
+  /** Verifies API keys in use again before they expire. Called at each heartbeat of the stream of key changes. */
   async renewDueKeys(): Promise<void> {
     for (const id of this.#schedule.take(this.#options.clock.now())) this.#due.add(id);
     if (this.#isRenewing) return;
@@ -155,7 +155,7 @@ export class Keys {
       await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
       this.#renewals.inc();
     } catch {
-      // The renewal of the API key failed and is retried at a later beat.
+      // The renewal of the API key failed and is retried at a later heartbeat.
       this.#due.add(id);
     }
   }
@@ -222,7 +222,7 @@ export class Keys {
       const jitter = 1 + JITTER * (2 * this.#options.random() - 1);
       if (grant.version < changedVersion) return;
       this.#cache.set(id, { grant, readAt: requestedAt, jitter });
-      // Renewals are scheduled only while the stream of key changes is alive: without it no beat triggers them.
+      // Renewals are scheduled only while the stream of key changes is alive: without it no heartbeat triggers them.
       if (this.#options.proof.isAlive(this.#options.clock.now()))
         this.#schedule.add(id, requestedAt + FRESH_MS_WITH_PROOF * jitter * RENEWAL_SHARE);
       return;

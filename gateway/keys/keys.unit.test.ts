@@ -47,7 +47,7 @@ test.each([
   },
 );
 
-test('a key verified before the first beat is fresh only for the time without a stream', async () => {
+test('a key verified before the first heartbeat is fresh only for the time without a stream', async () => {
   const { peer, keys, beatFor } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -58,7 +58,7 @@ test('a key verified before the first beat is fresh only for the time without a 
   expect(keys.peek(key)).toBeUndefined();
 });
 
-test('keys are not fresh after 2.5 s without a beat; a beat within 10 s makes them fresh again, a later one does not', async () => {
+test('keys are not fresh after 2.5 s without a heartbeat; a heartbeat within 10 s makes them fresh again, a later one does not', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);

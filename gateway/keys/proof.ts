@@ -1,34 +1,34 @@
 /**
- * The auth service sends a beat (a heartbeat message) once a second. After this many milliseconds without a beat, the
+ * The auth service sends a heartbeat once a second. After this many milliseconds without a heartbeat, the
  * stream of key changes counts as disconnected.
  */
 export const BEAT_TIMEOUT_MS = 2_500;
 /**
- * The maximum time between two beats in which no key change can have been missed, even over a reconnect: a new stream
- * starts with the changes of the last 15 s, and the remaining 5 s allow for late beats.
+ * The maximum time between two heartbeats in which no key change can have been missed, even over a reconnect: a new
+ * stream starts with the changes of the last 15 s, and the remaining 5 s allow for late heartbeats.
  */
 const MAX_GAP_MS = 10_000;
 
 /** Knows since when this gateway has certainly received every change of an API key. All times are Unix milliseconds. */
 export class ChangeProof {
-  /** This gateway has received all key changes from this time to the last beat. */
+  /** This gateway has received all key changes from this time to the last heartbeat. */
   #since = Number.POSITIVE_INFINITY;
   #lastBeat = Number.NEGATIVE_INFINITY;
   #isDisconnected = true;
 
   /**
-   * Called when the auth service sends a beat (a heartbeat message), which confirms that all key changes until now were
+   * Called when the auth service sends a heartbeat, which confirms that all key changes until now were
    * received.
    */
   beat(now: number): void {
-    // After a long gap between beats, or if the clock was set back, key changes may have been missed.
+    // After a long gap between heartbeats, or if the clock was set back, key changes may have been missed.
     if (!isWithin(now - this.#lastBeat, MAX_GAP_MS)) this.#since = now;
     this.#lastBeat = now;
     this.#isDisconnected = false;
   }
 
   /**
-   * Called when the stream of key changes has ended. Its last beat stays valid for BEAT_TIMEOUT_MS, as on a silent
+   * Called when the stream of key changes has ended. Its last heartbeat stays valid for BEAT_TIMEOUT_MS, as on a silent
    * stream.
    */
   disconnect(): void {
@@ -41,7 +41,8 @@ export class ChangeProof {
   }
 
   /**
-   * True if a grant read at `readAt` was still current at a recent beat, unless a change of that API key was received.
+   * True if a grant read at `readAt` was still current at a recent heartbeat, unless a change of that API key was
+   * received.
    */
   covers(readAt: number, now: number): boolean {
     return readAt >= this.#since && this.#isRecent(now);

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { ChangeProof } from './proof.ts';
 
-test('nothing is proven before the first beat', () => {
+test('nothing is proven before the first heartbeat', () => {
   const proof = new ChangeProof();
   expect(proof.isAlive(0)).toBe(false);
   expect(proof.covers(0, 0)).toBe(false);
   expect(proof.confirmedAt(5)).toBe(5);
 });
 
-test('data read since the first beat is covered, data read before it is not', () => {
+test('data read since the first heartbeat is covered, data read before it is not', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.covers(999, 1_100)).toBe(false);
   expect(proof.covers(1_000, 1_100)).toBe(true);
 });
 
-test('without a beat for 2.5 s nothing is covered until the next beat', () => {
+test('without a heartbeat for 2.5 s nothing is covered until the next heartbeat', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.covers(1_000, 3_499)).toBe(true);
@@ -24,7 +24,7 @@ test('without a beat for 2.5 s nothing is covered until the next beat', () => {
   expect(proof.covers(1_000, 4_000)).toBe(true);
 });
 
-test('an ended stream is not alive, but its last beat covers data for 2.5 s', () => {
+test('an ended stream is not alive, but its last heartbeat covers data for 2.5 s', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.isAlive(1_000)).toBe(true);
@@ -36,7 +36,7 @@ test('an ended stream is not alive, but its last beat covers data for 2.5 s', ()
   expect(proof.isAlive(4_000)).toBe(true);
 });
 
-test('a gap of less than 10 s between beats keeps the proof, a longer one ends it', () => {
+test('a gap of less than 10 s between heartbeats keeps the proof, a longer one ends it', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   proof.beat(10_999);
@@ -47,7 +47,7 @@ test('a gap of less than 10 s between beats keeps the proof, a longer one ends i
   expect(proof.covers(20_999, 20_999)).toBe(true);
 });
 
-test('each beat confirms the data that it covers', () => {
+test('each heartbeat confirms the data that it covers', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   proof.beat(2_000);

@@ -15,8 +15,8 @@ import { OverloadError } from '../downstream/overload.ts';
 
 const MINUTE_MS = 60_000;
 /**
- * Much shorter than the time after which the auth service may erase a guild whose keys were revoked, so that it has received
- * the counts of the guild's last requests by then.
+ * Much shorter than the time after which the auth service may erase a guild whose keys were revoked, so that it has
+ * received the counts of the guild's last requests by then.
  */
 const SEND_INTERVAL_MS = 5_000;
 const BATCH_SIZE = 5_000;
@@ -39,9 +39,9 @@ export interface RequestCountsOptions {
 }
 
 /**
- * Counts the allowed and rejected requests of each guild, and reports the counts to the auth service. Reports are numbered,
- * and a report without a response is sent again unchanged before the next one, so that the auth service adds each exactly
- * once.
+ * Counts the allowed and rejected requests of each guild, and reports the counts to the auth service. Reports are
+ * numbered, and a report without a response is sent again unchanged before the next one, so that the auth service adds
+ * each exactly once.
  */
 export class RequestCounts implements Part {
   readonly name = 'request counts';
@@ -88,7 +88,10 @@ export class RequestCounts implements Part {
       if (this.#counts.size === 0 && !this.#report) return;
     }
     const { log } = this.#options;
-    log.warn({ counts: this.#counts.size }, 'requests of the last seconds are missing in the usage of their guilds');
+    log.warn(
+      { counts: this.#counts.size },
+      'failed to report counted requests before the exit, the usage of guilds lacks them',
+    );
   }
 
   /** Counts a request that is passed on to a service. */
@@ -98,8 +101,8 @@ export class RequestCounts implements Part {
   }
 
   /**
-   * Counts a request if a rate limit or a limit on concurrent requests rejects it. Other rejections, such as a missing scope,
-   * are not counted. Returns the rejection.
+   * Counts a request if a rate limit or a limit on concurrent requests rejects it. Other rejections, such as a missing
+   * scope, are not counted. Returns the rejection.
    */
   rejected(grant: Owner, route: CountedRoute, rejection: ApiError): ApiError {
     const isLimit = rejection.code === 'RATE_LIMITED' || rejection instanceof OverloadError;
@@ -139,7 +142,9 @@ export class RequestCounts implements Part {
     }
   }
 
-  /** Moves counts into a new report; returns undefined if there are none. Requests from now on belong to a later report. */
+  /**
+   * Moves counts into a new report; returns undefined if there are none. Requests from now on belong to a later report.
+   */
   #nextReport(): ReportRequestsRequest | undefined {
     if (this.#counts.size === 0) return undefined;
     const all = [...this.#counts];

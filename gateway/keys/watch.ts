@@ -25,13 +25,13 @@ export interface ChangeWatchOptions {
   metrics: Metrics;
   log: Logger;
   /**
-   * Called when the auth service sends a beat: a heartbeat message which confirms that every API key change until now
+   * Called when the auth service sends a heartbeat, which confirms that every API key change until now
    * has been sent.
    */
   onBeat: () => void;
   onChange: (change: KeyChange) => void;
   /**
-   * Called when the stream of API key changes has ended, or the auth service has sent no beat (a heartbeat message) on
+   * Called when the stream of API key changes has ended, or the auth service has sent no heartbeat on
    * it for too long.
    */
   onDisconnect: () => void;
@@ -51,9 +51,9 @@ export class ChangeWatch implements Part {
   #isLoggedAlive = false;
   /** The error that ended the last stream of key changes. */
   #lastError: Error | undefined;
-  /** When the current stream of key changes was opened or sent its last beat. */
+  /** When the current stream of key changes was opened or sent its last heartbeat. */
   #lastReceivedAt = 0;
-  /** The time of the last beat of any stream of key changes. */
+  /** The time of the last heartbeat of any stream of key changes. */
   #lastBeat = Number.POSITIVE_INFINITY;
   /** The last received version of each API key. */
   readonly #versions = new LRUCache<string, number>({ max: MAX_VERSIONS });

@@ -27,7 +27,7 @@ async function setUp() {
   return { peer, clock, metrics, watch, received, logged, isAlive, open };
 }
 
-test('beats and changes are passed on in order; the stream is alive from its first beat', async () => {
+test('beats and changes are passed on in order; the stream is alive from its first heartbeat', async () => {
   const { peer, clock, received, isAlive, open } = await setUp();
   await open();
   expect(await isAlive()).toBe(0);
@@ -52,7 +52,7 @@ test('a stream that ends counts as disconnected and is opened again', async () =
   expect(await isAlive()).toBe(1);
 });
 
-test('the loss of the stream is logged once beats are missing, but not if another stream replaces it in time', async () => {
+test('the loss of the stream is logged once heartbeats are missing, but not if another stream replaces it in time', async () => {
   const { peer, clock, received, logged, open } = await setUp();
   const RECEIVING = 'receiving API key changes from auth';
   await open();
@@ -73,7 +73,7 @@ test('the loss of the stream is logged once beats are missing, but not if anothe
   await expect.poll(() => logged.at(-1)).toBe(RECEIVING);
 });
 
-test('a stream without a beat for 2.5 s counts as disconnected and is replaced', async () => {
+test('a stream without a heartbeat for 2.5 s counts as disconnected and is replaced', async () => {
   const { peer, clock, received, open } = await setUp();
   await open();
   peer.beat();
@@ -84,7 +84,7 @@ test('a stream without a beat for 2.5 s counts as disconnected and is replaced',
   await expect.poll(() => peer.streams).toBe(1);
 });
 
-test('a stream that never sends a beat is replaced without a disconnect event', async () => {
+test('a stream that never sends a heartbeat is replaced without a disconnect event', async () => {
   const { peer, clock, received, open } = await setUp();
   await open();
   clock.advance(2_500);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
-test('without auth a cached key is accepted for 60 s after the last beat that covered it', async () => {
+test('without auth a cached key is accepted for 60 s after the last heartbeat that covered it', async () => {
   const { peer, clock, keys, beat, beatFor, outcomes } = await startKeys();
   const key = newKey();
   const grant = peer.grant(key);

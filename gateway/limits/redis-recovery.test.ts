@@ -18,7 +18,7 @@ import { GatewayLimiter } from './gateway-limiter.ts';
 const RECOVERY_MS = 5_000;
 const GUILDS = Array.from({ length: 20 }, (_, index) => `90000000000000${1_000 + index}`);
 
-/** What one test starts; all of it ends with the test. */
+/** The processes that a test starts. They are stopped when the test ends. */
 class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'guild-data-recovery-'));
   readonly #cleanups: (() => unknown)[] = [() => rmSync(this.folder, { recursive: true, force: true })];
@@ -60,7 +60,7 @@ class Stage {
 
 type Limiter = Awaited<ReturnType<Stage['startLimiter']>>;
 
-/** Waits for a condition. `expect.poll` does not know its test while tests run at the same time. */
+/** Waits for a condition. `expect.poll` cannot be used here, because it fails in tests that run concurrently. */
 function soon(condition: () => Promise<void>, interval = 50): Promise<void> {
   return vi.waitFor(condition, { ...PATIENCE, interval });
 }

@@ -6,7 +6,7 @@ export type WithAlternatives = JsonSchema & { alternatives?: readonly Alternativ
 
 /** Replaces the alternatives of an object schema by branches, each with its own fields. */
 export function toBranches({ alternatives, ...schema }: WithAlternatives): JsonSchema {
-  // Next to a $ref the alternatives are inherited from the schema that it names, which has the branches.
+  // A schema with a $ref does not need the alternatives: the schema that it refers to has them.
   if (!alternatives || schema.$ref) return schema;
   const { properties = {}, required = [] } = schema;
   const inBranches = new Set(alternatives.flatMap(namesIn));
@@ -33,7 +33,7 @@ function asKeyword(branches: JsonSchema[]): JsonSchema {
   return isClear ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
 }
 
-/** Returns the branches of an object schema; none if it has no alternatives. */
+/** Returns the schemas of the alternatives of an object schema; an empty list if it has none. */
 export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
 
 const namesIn = ({ required, absent = [], values = {} }: Alternative) => [

@@ -82,7 +82,7 @@ export interface Header {
 
 export interface OpenApiResponse {
   description: string;
-  /** Without the headers that every response has. */
+  /** The response headers, except those that every response has. */
   headers?: Record<string, Ref>;
   content: Content | StreamContent;
 }

@@ -1,4 +1,7 @@
-/** A folder of the collection: operations in an order in which they succeed, because earlier ones create what later ones need. */
+/**
+ * A folder of the collection: operations in an order in which they succeed, because earlier ones create what later ones
+ * need.
+ */
 export interface FolderPlan {
   name: string;
   description: string;
@@ -137,7 +140,7 @@ export const KEPT: Record<string, Record<string, string>> = {
   createWebhook: { webhookId: 'data.id' },
 };
 
-/** Variables whose value is a number, also in JSON. */
+/** The names of variables with numeric values, which are written without quotes in JSON bodies. */
 export const NUMBERS: readonly string[] = ['bindingId', 'seq'];
 
 /** The variable of a path parameter whose name is not that of the variable. */

@@ -3,8 +3,8 @@ import { COMMENT_EVERY_MS, FRAME_END, retrySoon } from '#kit/http/event-stream.t
 
 /**
  * Why a stream of events ended: the service ended it (`service`), the connection to the service was lost or silent
- * (`lost`), this gateway drains (`drain`), the client disconnected (`client`), its API key is no longer valid (`key`) or
- * lost a scope or the address (`permission`), or the key could not be verified (`unverified`).
+ * (`lost`), this gateway drains (`drain`), the client disconnected (`client`), its API key is no longer valid (`key`)
+ * or lost a scope or the address (`permission`), or the key could not be verified (`unverified`).
  */
 export const STREAM_ENDS = ['service', 'lost', 'drain', 'client', 'key', 'permission', 'unverified'] as const;
 export type StreamEnd = (typeof STREAM_ENDS)[number];
@@ -34,14 +34,15 @@ const NONE = Buffer.alloc(0);
 
 export interface EventRelayOptions {
   response: ServerResponse;
-  /** Called once, when the stream has ended, before or after it had begun. */
+  /** Called once when the stream ends, also if it ends before the first byte was sent. */
   ended: (end: StreamEnd) => void;
   silentMs?: number;
 }
 
 /**
  * Relays a stream of server-sent events from a service to a client. Only whole events are relayed, so that the stream
- * can be ended at any time. At most one incomplete event is held in memory; a client that reads slowly slows the service.
+ * can be ended at any time. At most one incomplete event is held in memory; a client that reads slowly slows the
+ * service.
  */
 export class EventRelay {
   readonly #response: ServerResponse;

@@ -63,7 +63,7 @@ describe('a staff session', () => {
     ]);
   });
 
-  test('that misses its beats is one event of the system, with the time of the last beat', async () => {
+  test('that misses its heartbeats is one event of the system, with the time of the last heartbeat', async () => {
     const guildId = newGuild();
     const { session_id } = (await start(guildId)).body.data;
     await fixture.advance(100_000);
@@ -87,7 +87,7 @@ describe('a staff session', () => {
     expect(await fixture.events(guildId)).toHaveLength(2);
   });
 
-  test('that has missed its beats is ended by a new start earlier than by the next sweep', async () => {
+  test('that has missed its heartbeats is ended by a new start earlier than by the next sweep', async () => {
     const guildId = newGuild();
     await start(guildId);
     await fixture.advance(180_001);

@@ -10,7 +10,7 @@ test('after kill -9 between the mark of what is due and its commit, another proc
   const guildId = newGuild();
   const { url } = fixture.testDatabase;
   await fixture.activity.stop();
-  // A server that has lapsed, a session without beats and an expired command, by the clock of the machine.
+  // A server that has lapsed, a session without heartbeats and an expired command, by the clock of the machine.
   const query = (text: string) => databaseRows(url, text, [guildId]);
   await query(
     `INSERT INTO activity.servers (guild_id, server_id, place_id, player_count, max_players, heartbeat_at,

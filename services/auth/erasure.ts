@@ -16,8 +16,8 @@ export const erasureRules: readonly ErasureRule[] = [
   {
     table: 'auth.audit',
     holds: 'audit_entries',
-    // Of an entry in the audit chain, the operator, the action and the time are kept. The other details are erased,
-    // except in entries about erasures, which are kept in full.
+    // An erased audit entry keeps the operator, the action and the time. Its other details are erased, except in
+    // entries about erasures, which are kept in full.
     keptRows: `salt IS NULL OR action IN ('erase_guild', 'erase_user', 'EraseGuild', 'EraseUser')`,
     users: [inAudit('game_id', 'game'), inAudit('chat_id', 'chat')],
     functions: { guild: 'auth.erase_audit_of_guild', user: 'auth.erase_audit_of_user' },

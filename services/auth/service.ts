@@ -133,7 +133,7 @@ function usageClients(service: ServiceContext<AuthConfig>) {
     client('members', config.MEMBERS_GRPC_ADDRESS),
     client('activity', config.ACTIVITY_GRPC_ADDRESS),
     client('moderation', config.MODERATION_GRPC_ADDRESS),
-    // The relay of events has a channel to this service too.
+    // The channel has a name of its own, because the relay of events also has a channel to this service.
     client('events', config.EVENTS_GRPC_ADDRESS, 'events-usage'),
   ];
 }

@@ -77,7 +77,7 @@ export class AuthTelemetry {
 
   keyRejectedOverLimit(guildId: string): void {
     this.#overLimit.inc();
-    this.#log.info({ guild_id: guildId }, 'API key rejected: the guild has the maximum number of active keys');
+    this.#log.info({ guild_id: guildId }, 'API key not created: the guild has the maximum number of active keys');
   }
 
   guildChanged(guildId: string, action: 'suspend' | 'resume', keys: number): void {
@@ -146,6 +146,6 @@ export class AuthTelemetry {
   }
 
   recentChangesUnreadable(error: unknown): void {
-    this.#log.warn({ err: error }, 'failed to read recent key changes, gateways get no beats until this succeeds');
+    this.#log.warn({ err: error }, 'failed to read recent key changes, gateways get no heartbeats until this succeeds');
   }
 }

@@ -3,9 +3,9 @@ import type { RunningService } from '#kit/service/service.ts';
 import { BindingsFixture, CAPTAIN, faultsOf, rankBinding } from './fixture.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001 };
-/** Has the ranks 200 and 50 in group 501. */
+/** A member with the ranks 200 and 50 in group 501. */
 const BRUNO = { chatId: '920000000000000002', gameId: 7002 };
-/** Is in no group. */
+/** A member who is in no group. */
 const DMITRI = { chatId: '920000000000000004', gameId: 7004 };
 
 const fixture = new BindingsFixture();

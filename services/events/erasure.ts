@@ -33,13 +33,14 @@ export const erasureRules: readonly ErasureRule[] = [
       matches: `persons @> ARRAY['${account}:' || $user]`,
       // The event stays without its data, so that no seq is missing.
       empty: { data: `'{"erased": true}'`, persons: `'{}'`, size: '16' },
-      // The data may name other persons.
+      // The export shows only the type, because the data may name other persons.
       shows: `jsonb_build_object('type', type)`,
     })),
   },
   { table: 'events.days', holds: 'other' },
   { table: 'events.streams', holds: 'other' },
-  // A guild that returns continues its seqs, and the numbers of its recorded events continue too.
+  // If an erased guild is used again, its event numbers continue after the last one, in the log (seq) and in each
+  // service.
   { table: 'events.counters', keptRows: 'TRUE' },
   { table: 'events.sources', keptRows: 'TRUE' },
 ];

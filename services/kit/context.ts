@@ -38,7 +38,7 @@ export function withPurpose<Result>(purpose: Purpose, work: () => Result): Resul
   return purposes.run(purpose, work);
 }
 
-/** Returns the purpose of the current work; `caller` outside of `withPurpose`. */
+/** Returns the purpose that `withPurpose` set for the current work; `caller` if none was set. */
 export const currentPurpose = (): Purpose => purposes.getStore() ?? 'caller';
 
 /** Parses the purpose in the header of a gRPC call; a missing or unknown purpose reads as `caller`. */

@@ -33,8 +33,8 @@ const shape = {
   /** Seconds for which finished link changes are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
   /**
-   * Seconds for which unfinished role tasks (role updates after a link change) are stored, including dead letters.
-   * Attempts end after about a day.
+   * Seconds for which unfinished role tasks (role updates after a link change) are stored, including dead letters. A
+   * task is retried for about a day.
    */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
   /** Seconds for which synchronisation jobs are stored after their end. */

@@ -34,8 +34,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.log', holds: 'moderation_log', users: DECISIONS },
   // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
   { table: 'moderation.shield', holds: 'shield_entries', users: [{ column: 'game_id', account: 'game' }] },
-  // The counters table holds each guild's last record number. A guild that returns after its erasure starts with 1
-  // again.
+  // The counters table holds the last record ID of each guild. If an erased guild is used again, its IDs start at 1.
   { table: 'moderation.counters', holds: 'other' },
   ...eventErasureRules('moderation'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.

@@ -81,7 +81,7 @@ async function play(guildId: string, gameId: number) {
   return { serverId, sessionId, chatId };
 }
 
-/** Decides as a key does, at the replica of the test. */
+/** Makes a moderation decision with an API key, at the replica of the test. */
 const decide = async (guildId: string, action: string, body: Record<string, unknown>) =>
   (await fixture.decide(action, body, { guildId, at: moderation })).body.data;
 

@@ -6,7 +6,7 @@ import { printFigure, round } from '#test/measure/figures.ts';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, ModerationFixture, newPlayer } from './fixture.ts';
 
-/** Its clock stands still, so that cached statuses do not expire. */
+/** The fixture's clock does not advance, so that cached statuses do not expire. */
 const fixture = new ModerationFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());

@@ -90,7 +90,8 @@ export class ModerationTelemetry {
 
   /** Logs expiries that were reported as events; silent for 0. */
   expired(what: 'punishments' | 'flags', count: number): void {
-    if (count > 0) this.#log.info({ expired: what, count }, 'expiries recorded as events');
+    if (count > 0)
+      this.#log.info({ expired: what, count }, 'recorded events for expired bans, mutes or flagged list entries');
   }
 
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {

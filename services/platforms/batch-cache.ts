@@ -6,7 +6,7 @@ export interface BatchCacheOptions<Value> {
   ttlMs: number;
   /** The maximum number of cached entries; the least recently used entry is evicted first. */
   max: number;
-  /** The maximum number of cache keys that one load may have. */
+  /** The maximum number of cache keys in one call of the loader. */
   batch: number;
   clock: Clock;
   /** Loads the values of several cache keys. */

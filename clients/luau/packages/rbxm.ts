@@ -92,7 +92,7 @@ function referentArray(referents: readonly number[]): Buffer {
   return Buffer.from(columns.flat());
 }
 
-/** Small negative numbers become small positive ones. */
+/** ZigZag encoding: maps small negative numbers to small positive ones. */
 const zigzag = (value: number) => (value << 1) ^ (value >> 31);
 
 function string(value: string): Buffer {

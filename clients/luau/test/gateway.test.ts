@@ -56,7 +56,7 @@ test('every operation reaches its route, in the form that the route accepts', as
   );
   expect(Object.keys(results).toSorted()).toEqual(calls.map(({ name }) => name).toSorted());
   const outcomes = Object.entries(results).map(([name, { ok, status, code }]) => ({ name, ok, status, code }));
-  // The values are wrong on purpose: what matters is that the service read them where it looks for them.
+  // The values are invalid on purpose: the error shows that the service read them from the right part of the request.
   expect(outcomes.filter(({ ok, code }) => !ok && !['INVALID_REQUEST', 'NOT_FOUND'].includes(code ?? ''))).toEqual([]);
   const complaints = Object.values(results).flatMap(({ details }) => (details?.['errors'] ?? []) as { path: string }[]);
   expect(complaints.filter(({ path }) => /guild|Guild/.test(path))).toEqual([]);

@@ -56,7 +56,7 @@ export async function smoke([command = '', ...args]: readonly string[]): Promise
   }
 }
 
-/** The first Node on the path that npm did not add to it. */
+/** Returns the first Node in PATH, without the folders that npm has added to PATH. */
 export function nodeOfMachine(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
   return folders.map((folder) => join(folder, 'node')).find(isProgram);

@@ -134,7 +134,7 @@ describe('retries', () => {
     const keys = new Set(server.received.map(({ headers }) => headers['idempotency-key']));
     expect([server.received.length, keys.size]).toEqual([3, 1]);
     expect(new Set(server.received.map(({ body }) => body)).size).toBe(1);
-    // Half of 0.5 s and of 1 s: the random number is 0.5.
+    // The random number is 0.5, so that the waits are half of the maxima, 0.5 s and 1 s.
     expect(runtime.waits).toEqual([250, 500]);
   });
 

@@ -24,7 +24,7 @@ export interface ClientOptions extends SharedOptions {
   runtime?: Partial<Runtime> | undefined;
 }
 
-/** A call while it is under way. */
+/** A call in flight. */
 interface Call {
   operation: Operation;
   request: PreparedRequest;
@@ -36,7 +36,7 @@ interface Call {
   isStream: boolean;
 }
 
-/** Sends requests: with the key and the guild, within the rate limits, and again after failures. */
+/** Sends requests with the key and the guild ID, within the rate limits, and retries them after failures. */
 export class Client {
   readonly guildId: string;
   readonly baseUrl: string;

@@ -12,7 +12,7 @@ export abstract class GuildDataError extends Error {
     this.operation = operation;
   }
 
-  /** Not the name of the class, which bundlers shorten. */
+  /** Contains the error code instead of the class name, because bundlers shorten class names. */
   override get name(): string {
     return `GuildDataError [${this.code}]`;
   }

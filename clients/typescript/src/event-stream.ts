@@ -78,7 +78,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>, idleTimeoutMs: number
       yield decoder.decode(value, { stream: true });
     }
   } finally {
-    // Ends the connection if it is still open; a lost one has nothing to end.
+    // Closes the connection if it is still open. Errors are ignored, because a lost connection is already closed.
     reader.cancel().catch(() => undefined);
   }
 }

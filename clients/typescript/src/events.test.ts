@@ -48,7 +48,7 @@ test('failures wait longer each time, until an event arrives', async () => {
   const busy = fail(503, 'UNAVAILABLE');
   const steps = [busy, busy, busy, stream(event(5)), busy, stream(event(6))];
   const { waits } = await read(2, steps);
-  // Half of each maximum: the random number is 0.5.
+  // The random number is 0.5, so that each wait is half of its maximum.
   expect(waits).toEqual([250, 500, 1_000, 250, 500]);
 });
 

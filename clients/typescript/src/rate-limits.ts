@@ -71,7 +71,7 @@ export class RateLimits {
 
   #readClock(headers: Headers): void {
     const date = Date.parse(headers.get('date') ?? '');
-    // The header has whole seconds. A smaller difference may be due to that.
+    // The header contains whole seconds, so that a difference of less than one second may be a rounding error.
     const skew = date - this.#runtime.now();
     if (Number.isFinite(skew)) this.#skewMs = Math.abs(skew) < 2_000 ? 0 : skew;
   }

@@ -18,7 +18,7 @@ export const events: DashboardSpec = {
         queries: { '{{outcome}}': `sum by (outcome) (rate(events_appended_total{${EVENTS}}[${RATE}]))` },
       },
       {
-        title: 'Time from recording to storing an event',
+        title: 'Delay until a recorded event is stored',
         description: 'Time from the commit of a change until its event is in the log.',
         unit: 's',
         queries: {
@@ -42,21 +42,21 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Size of the tables by days',
+        title: 'Size of the partitioned tables',
         description: 'The size of all partitions of a table. Retention drops whole days.',
         unit: 'bytes',
         queries: { '{{table}}': `max by (table) (events_partitions_bytes{${EVENTS}})` },
       },
       {
-        title: 'Partitions',
-        description: 'One for each day that is stored, and some for the coming days.',
+        title: 'Daily partitions by table',
+        description: 'One partition for each stored day, and some for the coming days.',
         unit: 'short',
         queries: { '{{table}}': `max by (table) (events_partitions{${EVENTS}})` },
       },
     ],
     Readers: [
       {
-        title: 'Waiting polls',
+        title: 'Waiting long polls',
         description: 'Requests that wait for new events, and the maximum of all replicas.',
         unit: 'short',
         queries: {
@@ -65,7 +65,7 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Open streams',
+        title: 'Open event streams',
         description:
           'Streams of server-sent events that the gateways relay, and that the replicas of events have open.',
         unit: 'short',
@@ -75,13 +75,13 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Ended streams by reason',
+        title: 'Event streams ended by the gateways, by reason',
         description: 'Why the gateways ended streams. Clients connect again unless their key lost the right to it.',
         unit: 'ops',
         queries: { '{{reason}}': `sum by (reason) (rate(gateway_event_stream_ends_total{${GATEWAY}}[${RATE}]))` },
       },
       {
-        title: 'Streams that the events service ended, by reason',
+        title: 'Event streams ended by the events service, by reason',
         description:
           'The process drains; the reader did not read (behind); the guild opened more than 20 (replaced); the events are no longer stored (gone); the gateway or the client disconnected (client).',
         unit: 'ops',
@@ -117,8 +117,9 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Deliveries in flight by lane',
-        description: 'Webhooks to which events are being sent. Slow and failing webhooks have a lane of their own.',
+        title: 'Webhook deliveries in flight: fast, slow, retries',
+        description:
+          'Webhooks to which events are being sent. Slow or failing webhooks and retries have concurrency limits (lanes) of their own.',
         unit: 'short',
         queries: { '{{lane}}': `sum by (lane) (webhook_deliveries_in_flight{${EVENTS}})` },
       },

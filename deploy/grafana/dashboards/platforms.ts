@@ -137,7 +137,7 @@ export const platforms: DashboardSpec = {
         },
       },
       {
-        title: 'Names missing in lists of role bindings',
+        title: 'Role and group names that could not be loaded',
         description:
           'Names of roles and groups that were missing in lists of bindings because a platform did not return them.',
         unit: 'reqps',

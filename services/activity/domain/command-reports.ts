@@ -11,7 +11,7 @@ import { type CommandRef, claimExpiredCommands, findCommands } from '../store/co
  */
 const BATCH = 50;
 
-/** A command that is finished, and who finished it; undefined stands for the system. */
+/** A finished command, and the actor whose request finished it; undefined if the system finished it. */
 export type FinishedCommand = CommandRef & { source?: EventSource | undefined };
 
 export interface CommandReportsOptions {

@@ -44,7 +44,7 @@ export class Polls implements Part {
   readonly #byGuild = new Map<string, Set<Poll>>();
   /** The polls that the next round checks. */
   readonly #due = new Set<Poll>();
-  /** The polls of the current round. */
+  /** The polls that are being checked in the current round. */
   readonly #round = new Set<Poll>();
   #isRunning = false;
   #isDraining = false;

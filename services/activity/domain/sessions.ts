@@ -16,7 +16,7 @@ import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 
-/** The interval of session heartbeats ("beats"), by which a game server reports the open sessions of staff on it. */
+/** The interval of session heartbeats, by which a game server reports the open sessions of staff on it. */
 export const BEAT_SECONDS = 60;
 /** The maximum number of sessions that a guild may start in a day (UTC), because they are stored for 400 days. */
 export const MAX_SESSIONS_PER_DAY = 100_000;
@@ -42,7 +42,8 @@ export interface SessionsOptions {
 
 /**
  * Starts, continues and ends working sessions of staff members. The times of a session are computed from its stored
- * beats. A session that has missed its beats is ended by the next request that concerns it, or within seconds by a sweep.
+ * heartbeats. A session that has missed its heartbeats is ended by the next request that concerns it, or within seconds
+ * by a sweep.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
@@ -77,8 +78,8 @@ export class Sessions {
   }
 
   /**
-   * Stores beats, which keep the staff sessions of a game server open. Returns the IDs of ended and unknown sessions
-   * and malformed IDs as stale.
+   * Stores heartbeats, which keep the staff sessions of a game server open. Returns the IDs of ended and unknown
+   * sessions and malformed IDs as stale.
    */
   async beat(
     server: { guildId: string; serverId: string },
@@ -117,7 +118,7 @@ export class Sessions {
     return outcome;
   }
 
-  /** Returns the sweep that ends open sessions which have missed their beats. */
+  /** Returns the sweep that ends open sessions which have missed their heartbeats. */
   silentSessionsSweep(): EventSweep {
     const { database, telemetry, events } = this.#options;
     return {

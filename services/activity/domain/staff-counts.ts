@@ -31,7 +31,8 @@ export class StaffCounts {
   /** Adds the totals of a day. The migration 0010_staff_days.sql describes their format. */
   addDay({ day, actionTypes, totals }: StaffDay): void {
     const ofTypes = actionTypes === '' ? [] : actionTypes.split('\n').map((type) => this.#actionsOf(type));
-    // Kind 3 are actions of further types, which only the sum of all actions contains.
+    // Kind 3 counts actions whose type did not fit into the day's list of types. Only the total of all actions includes
+    // them.
     const columns = [this.sessions, this.seconds, this.idleSeconds, undefined, ...ofTypes];
     const firstQuarter = day * QUARTERS_PER_DAY;
     const bytes = Buffer.from(totals, 'base64');

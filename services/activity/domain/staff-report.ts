@@ -5,7 +5,7 @@ import { StaffCounts } from './staff-counts.ts';
 
 /** Staff members whose days are read with one statement. */
 const STAFF_PER_READ = 25;
-/** Staff members that one statement searches for active ones. */
+/** The maximum number of staff members whose activity one statement checks. */
 const STAFF_PER_SEARCH = 200;
 /** The maximum number of staff members that one page searches. */
 const MAX_SEARCHED = 5_000;
@@ -50,7 +50,7 @@ export class StaffReport {
       const found = await findStaff(this.#database, guildId, intervals, search);
       const active = found.filter(({ isActive }) => isActive).map(({ gameId }) => gameId);
       for (let next = 0; next < active.length; ) {
-        // One more than the page may have shows whether there is another page.
+        // Reads one row more than the page size: if it exists, there is another page.
         const ids = active.slice(next, next + Math.min(STAFF_PER_READ, limit + 1 - staff.length));
         next += ids.length;
         for (const member of await this.#read(guildId, ids, intervals)) {

@@ -10,8 +10,8 @@ CREATE TABLE activity.games (
   PRIMARY KEY (guild_id, universe_id, place_id)
 );
 
--- The newest heartbeat of each server. Written at every heartbeat: no index on what changes, and room in each page,
--- so that updates stay within their page.
+-- The newest heartbeat of each server. Rows are updated at every heartbeat: no index contains a changing column, and
+-- each page has free space, so that the updates are HOT.
 CREATE TABLE activity.servers (
   guild_id text COLLATE "C" NOT NULL,
   server_id text COLLATE "C" NOT NULL,
@@ -24,20 +24,20 @@ CREATE TABLE activity.servers (
   age_seconds bigint,
   plugin_version text,
   heartbeat_at timestamptz NOT NULL,
-  -- what it was told
+  -- The heartbeat interval that the last response told the server, and the time until which the server counts as live.
   interval_seconds integer NOT NULL,
   live_until timestamptz NOT NULL,
   CONSTRAINT servers_guild PRIMARY KEY (guild_id, server_id)
 ) WITH (fillfactor = 50);
 
--- One row for each server that a command is for.
+-- One row for each server that receives a command.
 CREATE TABLE activity.commands (
   guild_id text COLLATE "C" NOT NULL,
   command_id uuid NOT NULL DEFAULT gen_random_uuid(),
   server_id text COLLATE "C" NOT NULL,
-  -- first in, first out
+  -- Commands are delivered in this order.
   place bigint GENERATED ALWAYS AS IDENTITY,
-  -- the decision that it tells
+  -- The moderation decision from which the command was made.
   event_id uuid,
   type text NOT NULL,
   target_game_id bigint,
@@ -56,9 +56,9 @@ CREATE TABLE activity.commands (
   CONSTRAINT commands_place UNIQUE (guild_id, place)
 ) WITH (fillfactor = 80);
 
--- A server's queue. Leases are not in it, so that leasing stays within the page.
+-- The queue of a server. The index does not contain the leases, so that leasing a command is a HOT update.
 CREATE INDEX commands_queue ON activity.commands (guild_id, server_id, expires_at) WHERE acked_at IS NULL;
--- A decision reaches each server once.
+-- Each moderation decision is sent to a server at most once.
 CREATE UNIQUE INDEX commands_event ON activity.commands (guild_id, event_id, server_id) WHERE event_id IS NOT NULL;
 CREATE INDEX commands_finished ON activity.commands (LEAST(acked_at, expires_at));
 
@@ -70,10 +70,11 @@ CREATE TABLE activity.sessions (
   place_id bigint NOT NULL,
   server_id text COLLATE "C" NOT NULL,
   started_at timestamptz NOT NULL,
-  -- the start counts as the first
+  -- The last heartbeat of the session, at first its start.
   beat_at timestamptz NOT NULL,
   idle_seconds bigint NOT NULL DEFAULT 0,
-  -- unset also after three missed beats, until somebody asks: the session was over at its last beat then
+  -- Set when the session ends. A session that missed three heartbeats gets the time of its last heartbeat, but only
+  -- when it is next checked.
   ended_at timestamptz,
   end_reason text,
   CONSTRAINT sessions_id PRIMARY KEY (guild_id, session_id)

@@ -1,4 +1,4 @@
--- Which chat roles make somebody staff. Kept until it is removed.
+-- The chat roles that make a member staff in the game. Rows are kept until an operator removes them.
 CREATE TABLE activity.staff_roles (
   guild_id text COLLATE "C" NOT NULL,
   chat_role_id text COLLATE "C" NOT NULL,

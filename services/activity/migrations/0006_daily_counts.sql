@@ -1,4 +1,5 @@
--- How much a guild has added on a day (UTC), for limits per day. Changed in the transaction that adds it.
+-- The number of rows that a guild has added on a day (UTC), to enforce limits per day. Updated in the transaction that
+-- adds the rows.
 CREATE TABLE activity.daily_counts (
   guild_id text COLLATE "C" NOT NULL,
   kind text COLLATE "C" NOT NULL,

@@ -1,12 +1,12 @@
--- Events that wait to be relayed to the events service, as a queue of the kit. Relayed events are deleted.
+-- The queue of events that are still to be sent to the events service. Sent events are deleted.
 CREATE TABLE activity.events (
   guild_id text COLLATE "C" NOT NULL,
-  -- Counts from 1 in each guild, in the order of commits.
+  -- Starts at 1 in each guild and increases in the order of commits.
   number bigint NOT NULL,
   event_id uuid NOT NULL DEFAULT gen_random_uuid(),
   type text NOT NULL,
   source jsonb NOT NULL,
-  -- The persons that the data names: chat:<chat ID> and game:<game ID>.
+  -- The persons in the data: chat:<chat ID> and game:<game ID>.
   persons text[] NOT NULL,
   data jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -31,10 +31,11 @@ CREATE TABLE activity.event_counters (
 ) WITH (fillfactor = 50);
 
 ALTER TABLE activity.commands
-  -- How many servers have acknowledged a command for several servers. Counted from the upgrade on.
+  -- The number of servers that have acknowledged a command for several servers. Acknowledgements before this migration
+  -- are not counted.
   ADD COLUMN acked_servers integer NOT NULL DEFAULT 0,
-  -- When the event command.finished was recorded. Commands that exist now get the current time, without being rewritten:
-  -- those that were finished before produce no event.
+  -- When the event command.finished was recorded. Existing commands get the time of this migration without a rewrite of
+  -- the table, so that commands that had already finished produce no event.
   ADD COLUMN reported_at timestamptz DEFAULT now();
 ALTER TABLE activity.commands ALTER COLUMN reported_at DROP DEFAULT;
 UPDATE activity.commands SET reported_at = NULL, acked_servers = (
@@ -43,14 +44,15 @@ UPDATE activity.commands SET reported_at = NULL, acked_servers = (
 WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > now();
 CREATE INDEX commands_unreported ON activity.commands (expires_at) WHERE reported_at IS NULL;
 
--- When it is to be checked if the session has missed its beats. It changes at each check and not at each beat, so that
--- beats stay within their page. NULL: written by the release before, and without a beat since.
+-- When to check whether the session has missed its heartbeats. Heartbeats do not change this column, so that their
+-- updates are HOT. NULL: the previous release wrote the row, and no heartbeat has arrived since.
 ALTER TABLE activity.sessions ADD COLUMN check_at timestamptz;
 CREATE INDEX sessions_check ON activity.sessions (check_at) WHERE ended_at IS NULL AND check_at IS NOT NULL;
 
--- Guilds with servers that may have lapsed. There is no index on the servers, whose heartbeats stay within their page.
+-- Finds guilds with servers that may have gone offline. Servers have no such index, so that updates at a heartbeat are
+-- HOT.
 CREATE INDEX guilds_lapsing ON activity.guilds (next_lapse_at) WHERE next_lapse_at IS NOT NULL;
--- Servers that have lapsed before produce no event.
+-- Servers that went offline before this migration produce no event.
 SELECT FROM activity.guilds WHERE next_lapse_at <= now() ORDER BY guild_id FOR UPDATE;
 UPDATE activity.servers SET is_counted = false, players = NULL WHERE is_counted AND live_until <= now();
 UPDATE activity.guilds SET (live_servers, next_lapse_at) = (

@@ -1,4 +1,4 @@
--- Lists of sessions and actions, the newest first. No index contains what changes with a beat of a session.
+-- For lists of sessions and actions, newest first. No index contains a column that a heartbeat of a session changes.
 CREATE INDEX IF NOT EXISTS sessions_list ON activity.sessions (guild_id, started_at, session_id);
 CREATE INDEX IF NOT EXISTS sessions_member ON activity.sessions (guild_id, game_id, started_at, session_id);
 CREATE INDEX IF NOT EXISTS sessions_open_list ON activity.sessions (guild_id, started_at, session_id)

@@ -1,23 +1,24 @@
--- What each staff member did on each day (UTC), in quarters of an hour, for the report of staff activity. Every offset of
--- a time zone is a multiple of a quarter of an hour, so that the days of each time zone can be added up from these.
--- Kept by the tables themselves, so that whatever writes sessions and actions keeps it right: also the release before,
--- erasure and retention.
+-- What each staff member did in each quarter of an hour of a day (UTC), for the report of staff activity. The offsets
+-- of all time zones are multiples of a quarter of an hour, so that the totals for a day in any time zone can be
+-- computed. Triggers update the rows, so that they stay correct whoever changes sessions or actions: the previous
+-- release, erasure or retention.
 CREATE TABLE activity.staff_days (
   guild_id text COLLATE "C" NOT NULL,
   game_id bigint NOT NULL,
   day date NOT NULL,
-  -- Totals of ended sessions. A total has six bytes: two for its key, which is kind * 96 + quarter of the day, and four
-  -- for its value. Kinds: 0 started sessions, 1 seconds, 2 idle seconds. Totals of 0 are left out.
+  -- Totals of ended sessions. Each total has six bytes: two for its key (kind * 96 + quarter of the day), and four for
+  -- its value. The kinds are 0 for started sessions, 1 for seconds, 2 for idle seconds. Totals of 0 are omitted.
   session_totals bytea NOT NULL DEFAULT '',
-  -- The types of the day's actions, at most 32, in the order in which they were first logged.
+  -- The types of actions on this day, at most 32, in the order in which they were first logged.
   action_types text[] NOT NULL DEFAULT '{}',
-  -- Totals of actions. Kinds: 3 actions of further types, otherwise 3 and the position in action_types, from 1 on.
+  -- Totals of actions, in the same format. The kind of an action type is 3 plus its position in action_types, which
+  -- starts at 1; kind 3 counts all types that did not fit into action_types.
   action_totals bytea NOT NULL DEFAULT '',
   CONSTRAINT staff_days_id PRIMARY KEY (guild_id, game_id, day)
 ) WITH (fillfactor = 70);
 
--- Adds changes to totals. A key may occur several times among the changes. No total becomes negative: if the days of a staff
--- member were erased before the sessions and actions, nothing is taken from what was counted since.
+-- Adds changes to totals. A key may occur several times among the changes. A total that would become negative becomes
+-- 0: the days of a staff member may have been erased before the sessions and actions.
 CREATE FUNCTION activity.add_totals(totals bytea, keys integer[], changes bigint[]) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -49,7 +50,7 @@ BEGIN
   );
 END $$;
 
--- The totals of an ended session. Idle seconds are spread evenly over the session.
+-- Returns the totals of an ended session. Its idle seconds are spread evenly over the session.
 CREATE FUNCTION activity.session_totals(started timestamptz, ended timestamptz, idle bigint)
 RETURNS TABLE (day date, key integer, value bigint) LANGUAGE sql IMMUTABLE AS $$
   SELECT date '1970-01-01' + (quarter / 96)::integer, kind * 96 + (quarter % 96)::integer, total
@@ -72,29 +73,29 @@ RETURNS TABLE (day date, key integer, value bigint) LANGUAGE sql IMMUTABLE AS $$
   WHERE total <> 0
 $$;
 
--- Adds types to those of a day, as far as there is room for them. Types are never removed from a day, so that an action
--- is counted under the same key when it is logged and when it is deleted.
+-- Adds types to the types of a day, up to the maximum. Types are never removed from a day, so that an action is counted
+-- under the same key when it is logged and when it is deleted.
 CREATE FUNCTION activity.add_action_types(types text[], added text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN types @> added THEN types ELSE (
     types || ARRAY(SELECT DISTINCT type FROM unnest(added) AS type WHERE type <> ALL (types) ORDER BY type)
   )[1:greatest(32, cardinality(types))] END
 $$;
 
--- The keys of actions among the totals of a day with these types.
+-- Returns the keys under which actions are counted on a day with these types.
 CREATE FUNCTION activity.action_keys(types text[], actions text[], quarters integer[]) RETURNS integer[]
 LANGUAGE sql IMMUTABLE AS $$
   SELECT array_agg((3 + coalesce(array_position(types, type), 0)) * 96 + quarter) FROM unnest(actions, quarters) AS action (type, quarter)
 $$;
 
--- Deletes a day without any totals.
+-- Deletes the row of a day if it has no totals.
 CREATE FUNCTION activity.delete_empty_day(changed activity.staff_days) RETURNS void LANGUAGE sql AS $$
   DELETE FROM activity.staff_days
   WHERE guild_id = changed.guild_id AND game_id = changed.game_id AND day = changed.day
     AND session_totals = '\x' AND action_totals = '\x'
 $$;
 
--- Counts sessions (sign 1), or takes their counts back (-1). Days are written in the order of their key, so that
--- transactions never wait for each other in a circle.
+-- Adds sessions to the totals (sign 1), or subtracts them (-1). Days are locked in the order of their key, so that
+-- concurrent transactions cannot deadlock.
 CREATE FUNCTION activity.count_sessions(sessions activity.sessions[], sign integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changed record;
@@ -120,7 +121,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Counts actions (sign 1), or takes their counts back (-1), as count_sessions does.
+-- Adds actions to the totals (sign 1), or subtracts them (-1), in the same way as count_sessions.
 CREATE FUNCTION activity.count_actions(actions activity.actions[], sign integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changed record;
@@ -152,7 +153,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Only ended sessions are counted: a beat of an open session changes no total.
+-- Counts only ended sessions, so that a heartbeat of an open session changes no total.
 CREATE FUNCTION activity.sessions_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP <> 'INSERT' THEN
@@ -179,7 +180,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Nobody writes sessions or actions between the count and the triggers.
+-- Blocks writes to sessions and actions until the existing rows are counted and the triggers exist.
 LOCK TABLE activity.sessions, activity.actions IN SHARE ROW EXCLUSIVE MODE;
 
 INSERT INTO activity.staff_days (guild_id, game_id, day, session_totals)
@@ -208,7 +209,7 @@ CREATE TRIGGER sessions_updated AFTER UPDATE ON activity.sessions REFERENCING OL
   FOR EACH STATEMENT EXECUTE FUNCTION activity.sessions_changed();
 CREATE TRIGGER sessions_removed AFTER DELETE ON activity.sessions REFERENCING OLD TABLE AS removed
   FOR EACH STATEMENT EXECUTE FUNCTION activity.sessions_changed();
--- No update of an action changes what is counted.
+-- There is no trigger for updates, because no update of an action changes a counted column.
 CREATE TRIGGER actions_added AFTER INSERT ON activity.actions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION activity.actions_changed();
 CREATE TRIGGER actions_removed AFTER DELETE ON activity.actions REFERENCING OLD TABLE AS removed

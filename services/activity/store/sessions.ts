@@ -1,7 +1,7 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ListConditions, microsOf, type TimePosition } from './time-lists.ts';
 
-/** A session without a beat for longer than this ended at the time of its last beat: three intervals. */
+/** A session without a heartbeat for longer than this ended at the time of its last heartbeat: three intervals. */
 export const SILENCE_SECONDS = 180;
 
 export interface NewSession {
@@ -39,12 +39,14 @@ export const SESSION = `sessions.guild_id AS "guildId", sessions.session_id AS "
   game_username AS "gameUsername", place_id AS "placeId", server_id AS "serverId", started_at AS "startedAt",
   sessions.ended_at AS "endedAt", idle_seconds AS "idleSeconds", end_reason AS "endReason"`;
 
-/** SQL for the time at which a session without another beat has lapsed; the beat is the SQL expression `beat`. */
+/**
+ * SQL for the time at which a session without another heartbeat has lapsed; the heartbeat is the SQL expression `beat`.
+ */
 export const lapseOf = (beat: string) => `${beat} + interval '${SILENCE_SECONDS} seconds 1 millisecond'`;
 
 /**
- * Ends the open staff session of a user on a server as of its last beat, if the last beat was before `silentSince`.
- * Returns the session, or nothing.
+ * Ends the open staff session of a user on a server as of its last heartbeat, if the last heartbeat was before
+ * `silentSince`. Returns the session, or nothing.
  */
 export function endLapsed(
   on: Queryable,
@@ -61,7 +63,7 @@ export function endLapsed(
 
 /**
  * Inserts a staff session, or returns the open session of the user on the same server and stores `now` as its last
- * beat.
+ * heartbeat.
  */
 export async function openSession(on: Queryable, session: NewSession, now: Date): Promise<Session> {
   const [opened] = await on.query<Session>(
@@ -79,8 +81,8 @@ export async function openSession(on: Queryable, session: NewSession, now: Date)
 }
 
 /**
- * Stores beats of the staff sessions on a game server in one statement, and returns the IDs of the sessions that are
- * open.
+ * Stores heartbeats of the staff sessions on a game server in one statement, and returns the IDs of the sessions that
+ * are open.
  */
 export async function beatSessions(
   on: Queryable,
@@ -113,8 +115,8 @@ export async function beatSessions(
 }
 
 /**
- * Ends a staff session now, or as of its last beat if the last beat was before `silentSince`. A session that has ended
- * before does not change. Returns undefined if the guild has no such session.
+ * Ends a staff session now, or as of its last heartbeat if the last heartbeat was before `silentSince`. A session that
+ * has ended before does not change. Returns undefined if the guild has no such session.
  */
 export async function endSession(
   on: Queryable,
@@ -140,9 +142,9 @@ export async function endSession(
 }
 
 /**
- * Checks up to `limit` open sessions that may have missed their beats, the longest due first. Ends those without a beat
- * since `silentSince` as of their last beat, and lets the others be checked again when they would have lapsed. Returns
- * the ended sessions, and the number of checked ones.
+ * Checks up to `limit` open sessions that may have missed their heartbeats, the longest due first. Ends those without a
+ * heartbeat since `silentSince` as of their last heartbeat, and lets the others be checked again when they would have
+ * lapsed. Returns the ended sessions, and the number of checked ones.
  */
 export async function endSilent(
   on: Queryable,

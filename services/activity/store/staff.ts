@@ -24,8 +24,8 @@ export async function countGames(on: Queryable, guildId: string): Promise<number
 }
 
 /**
- * Inserts a place of a game and returns its number, which is unique within the guild. `lockGames` must have been
- * called.
+ * Inserts a place of a game and returns its number, which is unique within the guild. `lockGames` must have been called
+ * first.
  */
 export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
   const [registered] = await on.query<{ id: number }>(
@@ -40,7 +40,10 @@ export async function insertGame(on: Queryable, guildId: string, game: Game, now
   return registered.id;
 }
 
-/** Updates a registered place and returns its number; undefined if the place is not registered. */
+/**
+ * Updates a registered place of a game and returns the number that it got when it was registered; undefined if it is
+ * not registered.
+ */
 export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
   const [registered] = await on.query<{ id: number }>(
     `UPDATE activity.games SET name = $4, plugin_version = $5, updated_at = $6

@@ -22,7 +22,7 @@ export interface Watcher {
 
 interface WatcherState {
   watcher: Watcher;
-  /** True once the watcher has received the recent key changes. The watcher gets no beats before. */
+  /** True once the watcher has received the recent key changes. The watcher gets no heartbeats before. */
   isReady: boolean;
   disconnect: AbortController;
 }
@@ -36,8 +36,8 @@ export interface WatchersOptions {
 }
 
 /**
- * Sends every API key change to all connected gateways (watchers), and beats as long as no change can have been missed.
- * A notification can be lost, so the recent changes are read and sent again every five seconds; watchers ignore
+ * Sends every API key change to all connected gateways (watchers), and heartbeats as long as no change can have been
+ * missed. A notification can be lost, so the recent changes are read and sent again every five seconds; watchers ignore
  * versions that they know.
  */
 export class Watchers implements Part {
@@ -94,14 +94,17 @@ export class Watchers implements Part {
     }
   }
 
-  /** Sends a beat to all watchers that have received the recent changes, unless a key change may have been missed. */
+  /**
+   * Sends a heartbeat to all watchers that have received the recent changes, unless a key change may have been missed.
+   */
   sendBeat(): void {
     if (!this.#isComplete) void this.sweep();
     for (const { watcher, isReady } of this.#all) if (isReady && this.#canBeat) watcher.sendBeat();
   }
 
   /**
-   * Reads the recent key changes, because a notification could not be decoded. No beats are sent until this succeeds.
+   * Reads the recent key changes, because a notification could not be decoded. No heartbeats are sent until this
+   * succeeds.
    */
   async rereadRecentChanges(): Promise<void> {
     this.#isComplete = false;
@@ -109,8 +112,8 @@ export class Watchers implements Part {
   }
 
   /**
-   * Reads the recent key changes and sends them to all watchers, one sweep at a time. After a failure no beats are sent
-   * until a sweep succeeds.
+   * Reads the recent key changes and sends them to all watchers, one sweep at a time. After a failure no heartbeats are
+   * sent until a sweep succeeds.
    */
   async sweep(): Promise<void> {
     this.#isSweepRequested = true;

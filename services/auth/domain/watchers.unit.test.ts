@@ -29,7 +29,7 @@ async function setUp() {
 
 function newWatcher() {
   const connection = new AbortController();
-  /** The versions of the changes and the beats, in the order of their arrival. */
+  /** The versions of the changes and the heartbeats, in the order of their arrival. */
   const received: (number | 'beat')[] = [];
   const watcher = {
     sendChange: ({ version }: KeyChange) => void received.push(version),
@@ -40,7 +40,7 @@ function newWatcher() {
   return { watcher, received, disconnect: () => connection.abort() };
 }
 
-test('changes that happen while the recent changes are read are sent, and no beat is sent before all of them', async () => {
+test('changes that happen while the recent changes are read are sent, and no heartbeat is sent before all of them', async () => {
   const { database, watchers } = await setUp();
   const reading = Promise.withResolvers<KeyChange[]>();
   database.recentChanges = () => reading.promise;
@@ -57,7 +57,7 @@ test('changes that happen while the recent changes are read are sent, and no bea
   expect(received).toHaveLength(3);
 });
 
-test('no beats are sent while no notifications arrive from the database', async () => {
+test('no heartbeats are sent while no notifications arrive from the database', async () => {
   const { database, watchers } = await setUp();
   database.isSendingNotifications = false;
   const { watcher, received, disconnect } = newWatcher();
@@ -70,7 +70,7 @@ test('no beats are sent while no notifications arrive from the database', async 
   await watched;
 });
 
-test('no beats are sent while recent changes cannot be read, and the next beat reads them again', async () => {
+test('no heartbeats are sent while recent changes cannot be read, and the next heartbeat reads them again', async () => {
   const { database, watchers } = await setUp();
   const { watcher, received, disconnect } = newWatcher();
   const watched = watchers.watch(watcher);

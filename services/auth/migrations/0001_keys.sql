@@ -1,4 +1,4 @@
--- Whatever changes keys locks the row of their guild first, so that counting and numbering them is safe.
+-- A transaction that changes keys locks the row of their guild first, so that it can safely count and number the keys.
 CREATE TABLE auth.guilds (
   guild_id text COLLATE "C" PRIMARY KEY,
   next_number integer NOT NULL
@@ -8,7 +8,7 @@ CREATE TABLE auth.keys (
   guild_id text COLLATE "C" NOT NULL REFERENCES auth.guilds ON DELETE CASCADE,
   number integer NOT NULL,
   name text NOT NULL,
-  -- null = a legacy key, which reaches everything
+  -- null: a legacy key, which has all scopes
   scopes text[],
   ip_allowlist text[] NOT NULL,
   -- requests a minute
@@ -17,22 +17,22 @@ CREATE TABLE auth.keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
-  -- grows with every change, not with use
+  -- increases with every change of the key, but not when the key is used
   version bigint NOT NULL,
   changed_at timestamptz NOT NULL,
   PRIMARY KEY (guild_id, number)
 ) WITH (fillfactor = 80);
 
--- For the changes of the last seconds.
+-- Finds the keys that changed in the last seconds.
 CREATE INDEX keys_changed ON auth.keys (changed_at, guild_id, number);
 
--- A rotated secret stays beside the current one until its grace period is over.
+-- A rotated secret works alongside the current one until its grace period ends.
 CREATE TABLE auth.key_secrets (
   guild_id text COLLATE "C" NOT NULL,
-  -- SHA-256 of the whole key, which itself is never stored
+  -- SHA-256 of the whole key; the key itself is never stored
   hash bytea NOT NULL,
   number integer NOT NULL,
-  -- what may be shown of the key
+  -- the part of the key that may be displayed
   prefix text NOT NULL,
   -- null = the current secret
   valid_until timestamptz,

@@ -1,19 +1,19 @@
--- The audit becomes append-only and chained: deploy/decisions/0011.
+-- Makes the audit log append-only, with a hash chain: deploy/decisions/0011.
 
--- Where the chain of each guild ends; the empty ID is of what concerns no guild. Its row is locked by whoever appends,
--- so that sequences have no gaps and chains do not fork.
+-- The last entry of each guild's chain; the empty ID is the chain of entries that concern no guild. Appending an entry
+-- locks the row, so that sequences have no gaps and chains do not fork.
 CREATE TABLE auth.audit_heads (
   guild_id text COLLATE "C" PRIMARY KEY,
   sequence bigint NOT NULL,
   chain bytea NOT NULL
 ) WITH (fillfactor = 50);
 
--- Says, under a key that only auth holds, what the chain was at an entry. After a rotation of that key everything is
--- signed once more.
+-- Signed checkpoints: the hash of the chain at an entry, signed with a key that only auth has. After that key is
+-- rotated, all chains are signed again.
 CREATE TABLE auth.audit_checkpoints (
   guild_id text COLLATE "C" NOT NULL,
   sequence bigint NOT NULL,
-  -- names the key of the signature
+  -- the ID of the signing key
   key_id text NOT NULL,
   chain bytea NOT NULL,
   created_at timestamptz NOT NULL,
@@ -22,22 +22,23 @@ CREATE TABLE auth.audit_checkpoints (
 );
 
 ALTER TABLE auth.audit
-  -- Earlier versions append entries without them.
+  -- Nullable, because earlier versions append entries without these columns.
   ADD COLUMN service text NOT NULL DEFAULT 'auth',
   ADD COLUMN method text NOT NULL DEFAULT '',
   ADD COLUMN sequence bigint,
-  -- null once what the entry says was erased, like the details
+  -- null, like the details, after the details were erased
   ADD COLUMN salt bytea,
-  -- SHA-256 of the salt and the details as text; it stays when they go
+  -- SHA-256 of the salt and the details as text; kept when the details are erased
   ADD COLUMN digest bytea,
-  -- SHA-256 of the entry before it and of this one
+  -- SHA-256 of the previous entry's hash and of this entry
   ADD COLUMN chain bytea,
-  -- Whom an entry is about, so that it is found when that person is erased.
+  -- The persons whom an entry is about, to find the entry when a person is erased.
   ADD COLUMN game_id bigint GENERATED ALWAYS AS ((details ->> 'game_id')::bigint) STORED,
   ADD COLUMN chat_id text COLLATE "C" GENERATED ALWAYS AS (details ->> 'chat_id') STORED,
   ALTER COLUMN details DROP NOT NULL;
 
--- What an entry adds to the chain. Changing the order or the text of the fields would break every chain.
+-- Returns the bytes of an entry that its hash covers. Changing the order or the text of the fields would break every
+-- chain.
 CREATE FUNCTION auth.audit_link(previous bytea, entry auth.audit) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = '' AS $$
   SELECT pg_catalog.sha256(previous || pg_catalog.convert_to(pg_catalog.jsonb_build_array(
@@ -45,7 +46,8 @@ LANGUAGE sql STABLE SET search_path = '' AS $$
     entry.number, entry.service, entry.method, pg_catalog.encode(entry.digest, 'hex'))::text, 'UTF8'))
 $$;
 
--- Runs as its owner: whoever may append entries may neither choose their place nor write the heads.
+-- Runs with the rights of its owner: the role that appends entries can neither choose their sequence nor change the
+-- chain heads.
 CREATE FUNCTION auth.chain_audit() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 DECLARE
@@ -64,7 +66,7 @@ BEGIN
 END
 $$;
 
--- Entries of earlier versions, in the order in which they were written.
+-- Adds the entries of earlier versions to the chains, in the order in which they were written.
 DO $$
 DECLARE
   entry auth.audit;
@@ -96,7 +98,7 @@ CREATE INDEX audit_chat ON auth.audit (guild_id, chat_id) WHERE chat_id IS NOT N
 
 CREATE TRIGGER chain_audit BEFORE INSERT ON auth.audit FOR EACH ROW EXECUTE FUNCTION auth.chain_audit();
 
--- Erasing takes what an entry says about whom; who did which kind of thing, and when, stays in the chain.
+-- Erases the details of entries. The operator, the action and the time of each entry stay in the chain.
 CREATE FUNCTION auth.erase_audit_of_guild(guild text, most integer) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = '' AS $$
   WITH erased AS (
@@ -120,8 +122,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = '' AS $$
   SELECT count(*)::integer FROM erased
 $$;
 
--- Deletes entries up to one of which there is a checkpoint, and the checkpoints before it. Whatever asks for it, nothing
--- younger than 30 days goes.
+-- Deletes the entries up to one that has a checkpoint, and all earlier checkpoints. Never deletes entries younger than
+-- 30 days, whatever the caller requests.
 CREATE FUNCTION auth.prune_audit(guild text, last bigint) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = '' AS $$
   WITH allowed AS (

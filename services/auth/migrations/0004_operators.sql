@@ -1,7 +1,8 @@
--- Who may administer the installation. A name is never given again, since the audit names people by it.
+-- The operators, who may administer the installation. A name is never used twice, because the audit log identifies
+-- operators by name.
 CREATE TABLE auth.operators (
   name text COLLATE "C" PRIMARY KEY,
-  -- Ed25519: a credential signs, and is nowhere but with its holder
+  -- The Ed25519 public key. The private key, with which the operator signs, is not stored.
   public_key bytea NOT NULL,
   role text NOT NULL,
   created_at timestamptz NOT NULL,
@@ -9,5 +10,5 @@ CREATE TABLE auth.operators (
   revoked_at timestamptz
 );
 
--- Suspended: every key of the guild is refused as if it were revoked, until this is null again.
+-- When the guild was suspended: all its keys are rejected as if they were revoked, until this is null again.
 ALTER TABLE auth.guilds ADD COLUMN suspended_at timestamptz;

@@ -30,9 +30,10 @@ CREATE TABLE auth.event_counters (
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- The expiry of the key for which the event key.expiring was recorded: a key that gets another expiry is reported again.
+-- The expiry for which the event key.expiring was last recorded. If the expiry of the key changes, the event is
+-- recorded again.
 ALTER TABLE auth.keys ADD COLUMN expiring_reported timestamptz;
 
--- The keys whose coming expiry is still to be reported. Their use changes none of these columns.
+-- Finds keys whose event key.expiring is still to be recorded. Using a key changes none of these columns.
 CREATE INDEX IF NOT EXISTS keys_expiring ON auth.keys (expires_at)
   WHERE revoked_at IS NULL AND expiring_reported IS DISTINCT FROM expires_at;

@@ -1,5 +1,5 @@
--- The requests of guilds, as gateways count and report them: by minute for the last hour, and by day (UTC). Only counters
--- that are in no index change, so that updates are HOT.
+-- The number of requests of each guild, as reported by gateways: by minute for the last hour, and by day (UTC). No
+-- index contains the counters, so that updates are HOT.
 CREATE TABLE auth.request_minutes (
   guild_id text COLLATE "C" NOT NULL,
   category text COLLATE "C" NOT NULL,
@@ -22,8 +22,8 @@ CREATE TABLE auth.request_days (
 
 CREATE INDEX request_days_day ON auth.request_days (day);
 
--- The last report of each start of a gateway that was added to the counts, so that a report that is sent again is not added
--- again. It belongs to no guild.
+-- The number of the last report that was counted, for each start of a gateway, so that a report that is sent again is
+-- not counted again. Rows belong to no guild.
 CREATE TABLE auth.request_reporters (
   reporter text COLLATE "C" PRIMARY KEY,
   sequence bigint NOT NULL,

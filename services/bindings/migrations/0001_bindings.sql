@@ -1,4 +1,5 @@
--- Which chat roles follow from game data. A column that the type has no use for is null.
+-- Role bindings: rules that give chat roles to members with matching game data. Columns that the type does not use are
+-- null.
 CREATE TABLE bindings.bindings (
   guild_id text COLLATE "C" NOT NULL,
   id bigint GENERATED ALWAYS AS IDENTITY,
@@ -12,12 +13,12 @@ CREATE TABLE bindings.bindings (
   badge_id bigint,
   account_age_platform text CHECK (account_age_platform IN ('chat', 'game')),
   account_age_min_days integer,
-  -- the lower, the earlier; those without one come last
+  -- Lower priorities come first; bindings without a priority come last.
   priority integer,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   PRIMARY KEY (guild_id, id),
-  -- The same role, type, target and range once alone.
+  -- Two bindings of a guild must differ in role, type, target or range.
   CONSTRAINT bindings_identical UNIQUE NULLS NOT DISTINCT (guild_id, chat_role_id, type, game_group_id, min_rank,
     max_rank, gamepass_id, asset_id, badge_id, account_age_platform, account_age_min_days),
   CONSTRAINT bindings_range CHECK (min_rank >= 0 AND max_rank >= min_rank AND max_rank <= 255),
@@ -35,7 +36,7 @@ CREATE TABLE bindings.bindings (
 
 CREATE INDEX bindings_listed ON bindings.bindings (guild_id, priority, id);
 
--- Answers to writes with an Idempotency-Key, given again to their repeats.
+-- Stored responses to writes with an Idempotency-Key, returned again if the request is repeated.
 CREATE TABLE bindings.idempotency (
   guild_id text COLLATE "C" NOT NULL,
   method text NOT NULL,

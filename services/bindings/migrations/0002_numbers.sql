@@ -1,14 +1,15 @@
--- IDs of bindings count per guild: a number over all guilds tells everybody how busy the others are.
+-- The IDs of bindings are counted per guild: IDs from one sequence would show each guild how active the others are.
 CREATE TABLE bindings.counters (
   guild_id text COLLATE "C" PRIMARY KEY,
   last_id bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- Nobody takes a number from the sequence between the count and the gap below.
+-- Blocks inserts until the counters and the gap in the sequence (below) are in place.
 LOCK TABLE bindings.bindings IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO bindings.counters (guild_id, last_id) SELECT guild_id, max(id) FROM bindings.bindings GROUP BY guild_id;
 
--- Replicas of the previous release still take numbers from the sequence until they have stopped: far above the counters.
+-- Replicas of the previous release take IDs from the sequence until they have stopped. The gap keeps these IDs far
+-- above the counters.
 DO $$
 BEGIN
   PERFORM setval('bindings.bindings_id_seq', nextval('bindings.bindings_id_seq') + 1000000);

@@ -68,7 +68,7 @@ export class AddressRules {
 function parseAddress(text: string): Address | undefined {
   if (text.includes('%')) return undefined;
   if (isIP(text) === 4) return ipaddr.IPv4.parse(text);
-  // The URL parser turns a dotted end into hexadecimal groups; ipaddr.js misreads it in ::10.0.0.1.
+  // Uses the URL parser, because ipaddr.js misreads IPv6 addresses that end in dotted decimals, such as ::10.0.0.1.
   const canonical = isIP(text) === 6 ? URL.parse(`http://[${text}]`)?.hostname.slice(1, -1) : undefined;
   return canonical === undefined ? undefined : ipaddr.IPv6.parse(canonical);
 }

@@ -35,12 +35,15 @@ export async function openConnection(target: Target, options: ConnectOptions, si
     const attempt = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]);
     return connectTo({ address, port: target.port }, options.proxy, attempt);
   });
-  // Errors are reported by what waits for the connection; without a listener, one in between would end the process.
+  // The code that waits for the connection reports its errors. This listener only prevents that an error without a
+  // listener terminates the process.
   socket.on('error', () => undefined);
   return target.isSecure ? startTls(socket, target.host, options.secureContext, signal) : socket;
 }
 
-/** Returns the addresses of which a connection tries each: IPv4 and IPv6 in turns, because either may be unreachable. */
+/**
+ * Returns the addresses of which a connection tries each: IPv4 and IPv6 in turns, because either may be unreachable.
+ */
 function inTurns(addresses: readonly string[]): string[] {
   const [v4, v6] = [4, 6].map((kind) => addresses.filter((address) => isIP(address) === kind)) as [string[], string[]];
   const longest = Math.max(v4.length, v6.length);
@@ -48,7 +51,10 @@ function inTurns(addresses: readonly string[]): string[] {
   return turns.flat().slice(0, MAX_ADDRESSES);
 }
 
-/** Returns the first connection that succeeds. Throws the last error, or the first error for which we are to blame. */
+/**
+ * Returns the first connection that succeeds. Throws the last error, or the first error that this process itself
+ * caused.
+ */
 async function connectToAny(addresses: string[], open: (address: string) => Promise<Socket>): Promise<Socket> {
   let failure: unknown;
   for (const address of addresses) {

@@ -36,7 +36,7 @@ const CONNECTION_CODES: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'too many headers',
 };
 
-/** Errors of a process that has no more sockets or memory, which no endpoint is to blame for. */
+/** Errors of this process, which has no more sockets or memory. They do not count as failures of the endpoint. */
 const OWN_CODES = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 
 /** True if the connection was closed before a response arrived. */

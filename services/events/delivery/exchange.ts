@@ -21,7 +21,7 @@ export interface ExchangeOptions {
   headers: Record<string, string>;
   body: string;
   agent: Agent;
-  /** Aborts the exchange; its reason is the error. */
+  /** Aborts the request. The reason of the signal becomes the error. */
   signal: AbortSignal;
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { AddressRules } from './address-rules.ts';
 
-/** The rules for webhook URLs that the configuration decides. */
+/** The configured rules for webhook URLs. */
 export interface UrlRules {
   allowHttp: boolean;
   addresses: AddressRules;

@@ -3,7 +3,10 @@ import { addRevokedKeys } from '../store/revoked-keys.ts';
 import type { Disabling } from './disabling.ts';
 import type { AppendHook } from './log.ts';
 
-/** The events after which the endpoints of a key are disabled. Their data has the ID of the key. */
+/**
+ * The types of events about an API key after which the webhooks of that key are disabled. The event data contains the
+ * key ID.
+ */
 const REVOCATIONS = ['key.revoked', 'key.leaked'];
 
 /**

@@ -19,7 +19,10 @@ export interface RecordedEvent {
   /** Counts from 1 in each guild and recording service. */
   number: number;
   id: string;
-  /** Usually a type of the table of event types; a newer version of the recording service may know more. */
+  /**
+   * The event type. A newer version of the recording service may send types that are missing in the table of event
+   * types.
+   */
   type: string;
   createdAtMs: number;
   source: EventSource;
@@ -31,7 +34,9 @@ export interface RecordedEvent {
 /** An event that the events service itself records, in a transaction of its own schema. */
 export type OwnEvent = Omit<RecordedEvent, 'guildId' | 'number'>;
 
-/** Returns an event of this service that happens now, caused by who sent the current request, or else by the service. */
+/**
+ * Returns an event of this service that happens now, caused by who sent the current request, or else by the service.
+ */
 export const ownEvent = (type: EventType, data: object, persons: string[] = []): OwnEvent => ({
   id: randomUUID(),
   type,

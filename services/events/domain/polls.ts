@@ -11,7 +11,7 @@ const RECHECK_MS = 5_000;
 const GUILDS_PER_CHECK = 500;
 /** The number of reads for waiting polls at the same time; fewer than there are database connections. */
 const MAX_READERS = 3;
-/** One guild may hold this part of the waiting polls of the process. */
+/** The share of the process's waiting polls that one guild may hold. */
 const GUILD_SHARE = 10;
 
 interface Waiter {
@@ -92,8 +92,8 @@ export class Polls implements Part {
   }
 
   /**
-   * Reads the next events of a guild. If there are none of the wanted types, waits for them up to `waitMs`, or until the
-   * client disconnects (`signal`) or the process drains. Throws EVENTS_GONE like `EventLog.read`.
+   * Reads the next events of a guild. If there are none of the wanted types, waits for them up to `waitMs`, or until
+   * the client disconnects (`signal`) or the process drains. Throws EVENTS_GONE like `EventLog.read`.
    */
   async poll(request: ReadRequest, waitMs: number, signal: AbortSignal): Promise<ReadEvents> {
     const deadline = performance.now() + waitMs;

@@ -1,23 +1,24 @@
--- The newest seq of each guild. A writer locks the row until its commit, so that seqs become visible in their order. The row
--- stays when the guild is erased: a seq is never used twice.
+-- The newest seq of each guild. A transaction that stores events locks the row until it commits, so that seqs become
+-- visible in order. The row stays when the guild is erased, so that a seq is never used twice.
 CREATE TABLE events.counters (
   guild_id text COLLATE "C" PRIMARY KEY,
   last_seq bigint NOT NULL,
-  -- The day (UTC) of the newest event. It never decreases, so that the order of days is that of seqs.
+  -- The day (UTC) of the newest event. It never decreases, so that ordering by day also orders by seq.
   day date NOT NULL
 ) WITH (fillfactor = 50);
 
--- The highest stored number of each guild and recording service; events up to it were stored before. Rows stay like counters.
+-- The highest stored event number of each guild and recording service: events with a number up to it are duplicates.
+-- Rows are kept when the guild is erased.
 CREATE TABLE events.sources (
   guild_id text COLLATE "C" NOT NULL,
   service text COLLATE "C" NOT NULL,
   last_number bigint NOT NULL,
-  -- The number before the last change of the row.
+  -- The value of the number before the last update of the row.
   previous_number bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (guild_id, service)
 ) WITH (fillfactor = 50);
 
--- The days (UTC) with events of each guild, to find where the log begins and in which partition a seq is.
+-- The days (UTC) on which each guild has events, to find the oldest seq of a guild and the partition of a seq.
 CREATE TABLE events.days (
   guild_id text COLLATE "C" NOT NULL,
   day date NOT NULL,
@@ -26,7 +27,8 @@ CREATE TABLE events.days (
 );
 CREATE INDEX days_day ON events.days (day);
 
--- One row per event, one partition per day of storing. A guild's events have the same order by day and seq as by seq alone.
+-- One row per event, partitioned by the day on which it was stored. Sorting the events of a guild by day and seq gives
+-- the same order as sorting them by seq.
 CREATE TABLE events.log (
   guild_id text COLLATE "C" NOT NULL,
   day date NOT NULL,
@@ -39,16 +41,16 @@ CREATE TABLE events.log (
   -- The persons that the data names: chat:<chat ID> and game:<game ID>.
   persons text[] NOT NULL,
   data json NOT NULL,
-  -- Bytes of the data, to bound responses without reading the data.
+  -- The size of the data in bytes, to limit the size of responses without reading the data.
   size integer NOT NULL,
   PRIMARY KEY (guild_id, day, seq)
 ) PARTITION BY RANGE (day);
 CREATE INDEX log_id ON events.log (guild_id, id);
 CREATE INDEX log_persons ON events.log USING gin (persons);
 
--- Partitions are created and dropped by these functions, because the role of the service may not change the schema. The new
--- table is attached instead of created as a partition, which would wait for all statements that use the parent and block
--- those after it.
+-- These functions create and drop partitions, because the role of the service may not change the schema. A new table is
+-- attached instead of created as a partition: creating a partition would wait for all statements that use the parent
+-- table, and block later ones.
 CREATE FUNCTION events.create_partition(parent text, day date) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' SET lock_timeout = '500ms' AS $$
 DECLARE
@@ -69,8 +71,8 @@ BEGIN
 END
 $$;
 
--- Drops the oldest partition before a day and returns its name; NULL if there is none. Statements that use the parent wait
--- for the drop, and the drop gives up after 50 ms of waiting for them.
+-- Drops the oldest partition before a day and returns its name; returns NULL if there is none. Dropping blocks
+-- statements that use the parent table, so it gives up if it does not get its lock within 50 ms.
 CREATE FUNCTION events.drop_partition(parent text, before date) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' SET lock_timeout = '50ms' AS $$
 DECLARE

@@ -14,11 +14,12 @@ CREATE TABLE events.idempotency (
 );
 CREATE INDEX idempotency_created ON events.idempotency (created_at);
 
--- URLs to which events are sent. Each is a cursor in the log of its guild: there is no row for each event.
+-- The webhooks: URLs to which events are sent. Each has a cursor in the event log of its guild, so that no row is
+-- needed for each event and webhook.
 CREATE TABLE events.endpoints (
   guild_id text COLLATE "C" NOT NULL,
   id uuid NOT NULL DEFAULT gen_random_uuid(),
-  -- The key with whose scopes it reads; its revocation disables the endpoint.
+  -- The API key whose scopes decide which events are sent. Revoking the key disables the webhook.
   key_id text COLLATE "C" NOT NULL,
   -- NULL: all scopes.
   scopes text[],
@@ -27,7 +28,8 @@ CREATE TABLE events.endpoints (
   types text[] NOT NULL,
   format text NOT NULL CHECK (format IN ('standard', 'chat')),
   description text,
-  -- Encrypted by the key with the ID secret_key. The previous secret signs too until previous_until.
+  -- The signing secrets, encrypted with the key whose ID is secret_key. Until previous_until, events are also signed
+  -- with the previous secret.
   secret bytea NOT NULL,
   secret_key text NOT NULL,
   previous_secret bytea,
@@ -36,20 +38,21 @@ CREATE TABLE events.endpoints (
   disabled_reason text CHECK (disabled_reason IN ('requested', 'operator', 'gone', 'failing', 'key_revoked')),
   -- Events up to this seq were sent, parked or left out.
   cursor_seq bigint NOT NULL,
-  -- The newest event that it may have to receive. It is due while its cursor is before it.
+  -- The newest event that may have to be sent to this webhook. The webhook is due while its cursor is below this seq.
   wanted_seq bigint NOT NULL,
-  -- The first failure since the last success.
+  -- The time of the first failure since the last success.
   failing_since timestamptz,
-  -- True if its last attempt failed or was slow: it is then sent to in a lane of its own, and delays no other endpoint.
+  -- True if the last attempt failed or was slow. Such webhooks have their own limit on concurrent deliveries, so that
+  -- they do not delay the others.
   is_slow boolean NOT NULL DEFAULT false,
-  -- The lease of the process that sends its events.
+  -- The lease of the process that is sending events to this webhook.
   lease uuid,
   leased_until timestamptz,
-  -- When its events were last sent, so that the endpoints of a guild get turns.
+  -- When events were last sent to it: of the webhooks of a guild, the one that has waited longest is next.
   turn_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The number of its rows in parked.
+  -- The number of events that wait for a retry (rows in the table parked).
   parked integer NOT NULL DEFAULT 0,
-  -- When its next parked event is due; while a process retries them, when the lease of that process ends.
+  -- When the next retry is due; while a process sends retries, the end of its lease.
   retry_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (guild_id, id),
@@ -61,13 +64,13 @@ CREATE INDEX endpoints_due ON events.endpoints (is_slow, guild_id)
 CREATE INDEX endpoints_retry ON events.endpoints (retry_at) WHERE enabled AND retry_at IS NOT NULL;
 CREATE INDEX endpoints_failing ON events.endpoints (failing_since) WHERE enabled AND failing_since IS NOT NULL;
 
--- Events that an endpoint did not accept, each with its own schedule of retries.
+-- Events that could not be delivered to a webhook, each with its own retry schedule.
 CREATE TABLE events.parked (
   guild_id text COLLATE "C" NOT NULL,
   endpoint_id uuid NOT NULL,
   seq bigint NOT NULL,
   event_id uuid NOT NULL,
-  -- The number of attempts so far.
+  -- The number of delivery attempts so far.
   attempts integer NOT NULL,
   next_attempt_at timestamptz NOT NULL,
   PRIMARY KEY (guild_id, endpoint_id, seq),
@@ -75,7 +78,7 @@ CREATE TABLE events.parked (
 );
 CREATE INDEX parked_due ON events.parked (guild_id, endpoint_id, next_attempt_at);
 
--- Every attempt, one partition per day, dropped after seven days.
+-- Every delivery attempt, partitioned by day; partitions are dropped after seven days.
 CREATE TABLE events.deliveries (
   guild_id text COLLATE "C" NOT NULL,
   endpoint_id uuid NOT NULL,
@@ -88,7 +91,7 @@ CREATE TABLE events.deliveries (
   status smallint,
   latency_ms integer NOT NULL,
   error text,
-  -- The first KiB of the response; NULL after the erasure of a person that the event named.
+  -- The first KiB of the response; NULL if a person in the event was erased.
   answer text,
   next_attempt_at timestamptz,
   PRIMARY KEY (guild_id, endpoint_id, day, at, id)

@@ -1,5 +1,5 @@
--- Keys that were revoked lately. A gateway may accept a key for some seconds after its revocation: a webhook that it creates
--- then must not stay. Deleted after a day.
+-- Keys that were revoked in the last day. A gateway may accept a key for some seconds after its revocation; a webhook
+-- that was created in that time must be disabled too.
 CREATE TABLE events.revoked_keys (
   guild_id text COLLATE "C" NOT NULL,
   key_id text COLLATE "C" NOT NULL,

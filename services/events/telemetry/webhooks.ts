@@ -107,7 +107,7 @@ export class WebhookTelemetry {
     this.#log.warn({ err: error, work }, 'failed to continue webhook deliveries, will retry');
   }
 
-  /** Shows how many places of each lane are taken. */
+  /** Sets the gauge of webhooks to which events are being sent, by lane (fast, slow or retries). */
   lanes(lanes: Readonly<Record<string, { used: number }>>): void {
     this.#metrics.gauge(
       'webhook_deliveries_in_flight',

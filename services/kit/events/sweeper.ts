@@ -9,15 +9,15 @@ export interface EventSweep {
   /** The name of the sweep in log lines. */
   name: string;
   /**
-   * Claims a batch of due rows, the longest due first, and records their events in the same transaction. Returns true if
-   * more rows may be due.
+   * Claims a batch of due rows, the longest due first, and records their events in the same transaction. Returns true
+   * if more rows may be due.
    */
   sweep(): Promise<boolean>;
 }
 
 /**
- * Runs the sweeps of a process every few seconds, and again immediately while a sweep finds full batches. The sweeps run
- * independently: a backlog of one does not delay the others. The replicas of a service share the rows by row locks.
+ * Runs the sweeps of a process every few seconds, and again immediately while a sweep finds full batches. The sweeps
+ * run independently: a backlog of one does not delay the others. The replicas of a service share the rows by row locks.
  */
 export class EventSweeper implements Part {
   readonly name = 'event sweeper';
@@ -71,8 +71,9 @@ class SweepLoop {
       while (mayFindMore && !this.#isStopped) mayFindMore = await this.#sweep.sweep();
       this.#hasFailed = false;
     } catch (error) {
-      // During an outage every sweep fails; one line for it is enough.
-      if (!this.#hasFailed) this.#log.warn({ err: error, sweep: this.#sweep.name }, 'sweep failed, will retry');
+      // Logs only the first failure of an outage, because every sweep fails until the outage ends.
+      if (!this.#hasFailed)
+        this.#log.warn({ err: error, sweep: this.#sweep.name }, 'periodic sweep failed, will retry');
       this.#hasFailed = true;
     }
   }

@@ -166,7 +166,7 @@ export class GrpcChannel {
     }
   }
 
-  /** Waits for a connection and makes the call once. */
+  /** Waits for a connection and makes the call, without retries. */
   async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
     try {
       await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));

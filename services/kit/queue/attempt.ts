@@ -95,8 +95,8 @@ export class Attempts {
   }
 
   /**
-   * Handles items of several guilds that this process has leased since `startedAt` (of performance.now()), in one call of
-   * the handler.
+   * Handles items of several guilds that this process has leased since `startedAt` (of performance.now()), in one call
+   * of the handler.
    */
   async batch(taken: readonly TakenItem[], startedAt: number): Promise<AttemptResult> {
     const { definition, metrics } = this.#options;
@@ -232,7 +232,7 @@ export class Attempts {
   }
 }
 
-/** Returns the result of a batch: that of the item that fared worst. */
+/** Returns the outcome of a batch, which is the worst outcome of its items. */
 function worst(results: readonly (AttemptResult | undefined)[]): AttemptResult {
   return results.find((result) => result === 'unavailable') ?? results.find((result) => result === 'retry') ?? 'over';
 }

@@ -29,7 +29,7 @@ export class QueueMetrics {
       gauge.set({ queue, state: 'queued' }, this.#stats.queued);
       gauge.set({ queue, state: 'dead' }, this.#stats.dead);
     });
-    metrics.gauge('queue_oldest_seconds', 'Age of the oldest item of a queue that is not done', ['queue'], (gauge) =>
+    metrics.gauge('queue_oldest_seconds', 'Age of the oldest unfinished item of a queue', ['queue'], (gauge) =>
       gauge.set({ queue }, this.oldestSeconds),
     );
   }

@@ -198,7 +198,7 @@ export class QueueRunner {
       try {
         await work();
       } catch (error) {
-        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to take or finish a queue item');
+        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to lease or finish a queue item');
       }
     });
     if (!this.#isMoreDue) return;

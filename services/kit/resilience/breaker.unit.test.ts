@@ -53,7 +53,7 @@ test('with a probe, no call is used as a trial: the probe runs in the background
   const breaker = breakers.create('auth', isGrpcFailure);
   let isBack = false;
   const probe = vi.fn<() => Promise<void>>(async () => {
-    // For a trial call this rejection would be a success; for a probe it is a failure.
+    // NOT_FOUND counts as a success for a normal call, but as a failure for a probe.
     if (!isBack) throw new ApiError('NOT_FOUND');
   });
   const changes: boolean[] = [];

@@ -22,8 +22,9 @@ const RETRY_SECONDS = 5;
 const MAX_WAITING = 100;
 const MAX_STORED = 10_000;
 /**
- * How long, in milliseconds for each row, a count in the background is used. A guild adds fewer than 10,000 rows a minute to a
- * table, so that the count is accurate to within a tenth; and counting takes the same small share of a CPU whatever the size.
+ * How long, in milliseconds for each row, a count in the background is used. A guild adds fewer than 10,000 rows a
+ * minute to a table, so that the count is accurate to within a tenth; and counting takes the same small share of a CPU
+ * whatever the size.
  */
 const FRESH_MS_PER_ROW = 0.6;
 const MAX_FRESH_MS = 3_600_000;
@@ -53,9 +54,9 @@ export interface RetainedRows {
 }
 
 /**
- * Counts the rows of a guild in the tables of a service. Small tables are counted exactly in one statement that reads at most
- * MAX_EXACT index entries of each table. Larger ones are counted in the background, one at a time, and the count is used for
- * a time that grows with it.
+ * Counts the rows of a guild in the tables of a service. Small tables are counted exactly in one statement that reads
+ * at most MAX_EXACT index entries of each table. Larger ones are counted in the background, one at a time, and the
+ * count is used for a time that grows with it.
  */
 export class RowCounts {
   readonly #options: RowCountsOptions;
@@ -79,8 +80,8 @@ export class RowCounts {
   }
 
   /**
-   * Returns the rows of a guild by kind: exact, or to within a tenth if the guild has many. Throws UNAVAILABLE if a first
-   * count of many rows is not ready yet.
+   * Returns the rows of a guild by kind: exact, or to within a tenth if the guild has many. Throws UNAVAILABLE if a
+   * first count of many rows is not ready yet.
    */
   of(guildId: string): Promise<RetainedRows[]> {
     return this.#calls.run(guildId, () => this.#count(guildId));
@@ -117,7 +118,7 @@ export class RowCounts {
       return await within(WAIT_MS, counting);
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
-      // While it is counted again, a count is used for twice its time.
+      // While a new count runs, the old count is used until it is twice as old as usual.
       if (stored && age < 2 * freshMs) return stored.rows;
       const message = 'The rows of this guild are being counted, try again in a few seconds';
       throw new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });

@@ -1,6 +1,6 @@
--- How many links a guild has, without counting them. Kept by the table itself, so that whatever writes links, also an
--- earlier release and erasure, keeps it right. Several rows a guild, each written by one transaction at a time: a writer
--- takes a row that is not locked, or adds one, so that no writer ever waits for another one's commit.
+-- The number of links of each guild. Triggers update it, so that it stays correct whoever changes links: also the
+-- previous release and erasure. A guild has several rows, whose sum is the count: a transaction updates a row that no
+-- other transaction has locked, or inserts one, so that transactions never wait for each other.
 CREATE TABLE lookup.link_counts (
   guild_id text COLLATE "C" NOT NULL,
   part bigint NOT NULL,
@@ -31,7 +31,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Nobody writes links between the count and the triggers.
+-- Blocks writes to links until the existing links are counted and the triggers exist.
 LOCK TABLE lookup.links IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO lookup.link_counts (guild_id, part, count)
 SELECT guild_id, nextval('lookup.link_count_parts'), count FROM (

@@ -28,7 +28,7 @@ export interface Position {
   chatId: string;
 }
 
-/** The ID of one of the two accounts of a link. */
+/** The ID of the chat account or of the game account of a link. */
 export type Account = { chatId: string } | { gameId: number };
 
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';

@@ -1,4 +1,4 @@
--- Answers to writes with an Idempotency-Key, given again to their repeats.
+-- Stored responses to writes with an Idempotency-Key, returned again if the request is repeated.
 CREATE TABLE members.idempotency (
   guild_id text COLLATE "C" NOT NULL,
   method text NOT NULL,
@@ -15,7 +15,8 @@ CREATE TABLE members.idempotency (
 
 CREATE INDEX idempotency_created ON members.idempotency (created_at);
 
--- With a token or its code a player proves to own a game account. Both are kept as HMACs alone.
+-- Verification tokens. A player proves that they own a game account with a token or its code. Only HMACs of both are
+-- stored.
 CREATE TABLE members.verification_tokens (
   guild_id text COLLATE "C" NOT NULL,
   id bigint GENERATED ALWAYS AS IDENTITY,
@@ -24,7 +25,7 @@ CREATE TABLE members.verification_tokens (
   chat_id text COLLATE "C" NOT NULL,
   created_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
-  -- the intent that redeems it now
+  -- The intent that is redeeming the token.
   operation_id uuid,
   completed_at timestamptz,
   game_id bigint,
@@ -35,7 +36,8 @@ CREATE TABLE members.verification_tokens (
 
 CREATE INDEX verification_tokens_expires ON members.verification_tokens (expires_at);
 
--- Changes of links: written here before lookup is called, so that any replica can finish what another has begun.
+-- Intents: changes of links, stored before lookup is called, so that another replica can finish a change if this one
+-- crashes.
 CREATE TABLE members.intents (
   guild_id text COLLATE "C" NOT NULL,
   operation_id uuid NOT NULL,
@@ -44,10 +46,10 @@ CREATE TABLE members.intents (
   game_id bigint,
   game_username text,
   token_id bigint,
-  -- which answer of members.idempotency it settles
+  -- The row of members.idempotency that gets the result as its response.
   claim jsonb,
   created_at timestamptz NOT NULL,
-  -- when any replica may finish it
+  -- The time from which any replica may process the intent.
   due_at timestamptz NOT NULL,
   failures integer NOT NULL DEFAULT 0,
   finished_at timestamptz,

@@ -1,4 +1,4 @@
--- Roles that a sync has given, or was about to give: written before the platform is called.
+-- Roles that a synchronisation has assigned or was about to assign. Rows are written before the platform is called.
 CREATE TABLE members.grants (
   guild_id text COLLATE "C" NOT NULL,
   chat_id text COLLATE "C" NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE members.grants (
   PRIMARY KEY (guild_id, chat_id, role_id)
 );
 
--- Who may change a member's roles now. A row whose time is over is free.
+-- Locks: the process that may change the roles of a member. A row whose lease has expired counts as unlocked.
 CREATE TABLE members.member_locks (
   guild_id text COLLATE "C" NOT NULL,
   chat_id text COLLATE "C" NOT NULL,

@@ -1,11 +1,11 @@
--- Members whose roles are to be looked at, since their link has changed.
+-- Members whose roles must be synchronised because their link has changed.
 CREATE TABLE members.role_tasks (
   guild_id text COLLATE "C" NOT NULL,
   chat_id text COLLATE "C" NOT NULL,
-  -- changes with every change of the link, so that who does the task ends no later one
+  -- Changes with every change of the link, so that a process does not finish a task that was renewed in the meantime.
   version uuid NOT NULL,
   created_at timestamptz NOT NULL,
-  -- when any replica may do it
+  -- The time from which any replica may process the task.
   due_at timestamptz NOT NULL,
   failures integer NOT NULL DEFAULT 0,
   PRIMARY KEY (guild_id, chat_id)

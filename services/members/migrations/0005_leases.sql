@@ -1,23 +1,23 @@
--- Leases are columns that no index names, so that renewing one is a HOT update: the index on held_until goes. Rows of
--- processes that died are removed by the time at which the lock was taken.
+-- No index contains the lease columns, so that renewing a lease is a HOT update; the index on held_until is therefore
+-- dropped. Locks of crashed processes are found by the time at which they were taken.
 ALTER TABLE members.member_locks ADD COLUMN taken_at timestamptz NOT NULL DEFAULT clock_timestamp();
 CREATE INDEX member_locks_taken ON members.member_locks (taken_at);
 DROP INDEX members.member_locks_held_until;
 ALTER TABLE members.member_locks SET (fillfactor = 50);
 
--- A waiting task is not written to. `due_at` and `failures` are written by the previous release alone.
+-- Waiting tasks are not updated. Only the previous release writes `due_at` and `failures`.
 ALTER TABLE members.role_tasks
   ALTER COLUMN due_at SET DEFAULT clock_timestamp(),
   ADD COLUMN state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
-  -- attempts that failed
+  -- The number of failed attempts.
   ADD COLUMN attempts integer NOT NULL DEFAULT 0,
-  -- the next attempt is not made before this time
+  -- The earliest time of the next attempt.
   ADD COLUMN run_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- which attempt holds the task, and until when unless it is renewed
+  -- The attempt that holds the lease, and the end of the lease.
   ADD COLUMN holder uuid,
   ADD COLUMN leased_until timestamptz,
   ADD COLUMN queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- when an operator discarded it; what is done is deleted
+  -- When an operator discarded the task. Completed tasks are deleted instead.
   ADD COLUMN finished_at timestamptz,
   ADD COLUMN last_error text;
 CREATE INDEX role_tasks_run ON members.role_tasks (guild_id, run_at) WHERE state = 'queued';

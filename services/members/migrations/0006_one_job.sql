@@ -1,14 +1,15 @@
--- Two jobs of one guild never run at once: a running job has a holder, and a guild has one running job at most.
+-- Two jobs of one guild never run at the same time: a running job has a holder, and an index allows one such job per
+-- guild.
 LOCK TABLE members.sync_jobs IN SHARE ROW EXCLUSIVE MODE;
 
 ALTER TABLE members.sync_jobs
-  -- until when the holder has the job unless it renews the lease; no index names it, so that renewing is a HOT update
+  -- The end of the holder's lease. No index contains it, so that renewing the lease is a HOT update.
   ADD COLUMN leased_until timestamptz,
-  -- when the position last changed, from which the age of a job that cannot go on counts
+  -- When the position last changed, to tell for how long a job has made no progress.
   ADD COLUMN progressed_at timestamptz;
 
 UPDATE members.sync_jobs SET progressed_at = clock_timestamp() WHERE finished_at IS NULL;
--- Whoever runs a job now notices that it is lost, and any replica goes on where it was.
+-- Takes the jobs from the processes that run them. Any replica continues them where they stopped.
 UPDATE members.sync_jobs SET holder = NULL, due_at = clock_timestamp() WHERE holder IS NOT NULL;
 
 CREATE UNIQUE INDEX sync_jobs_running ON members.sync_jobs (guild_id)

@@ -1,5 +1,5 @@
--- Intents are a queue of the kit: due_at is its run_at, failures its attempts. The release before goes on with these
--- columns and finished_at alone, and both respect each other's leases.
+-- Intents become a queue (services/kit/queue), with due_at as run_at and failures as attempts. The previous release
+-- uses only these columns and finished_at; both releases respect each other's leases.
 ALTER TABLE members.intents
   ADD COLUMN state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
   ADD COLUMN leased_until timestamptz,

@@ -1,12 +1,12 @@
--- Events that wait to be relayed to the events service, as a queue of the kit. Relayed events are deleted.
+-- The queue of events that are still to be sent to the events service. Sent events are deleted.
 CREATE TABLE members.events (
   guild_id text COLLATE "C" NOT NULL,
-  -- Counts from 1 in each guild, in the order of commits.
+  -- Starts at 1 in each guild and increases in the order of commits.
   number bigint NOT NULL,
   event_id uuid NOT NULL DEFAULT gen_random_uuid(),
   type text NOT NULL,
   source jsonb NOT NULL,
-  -- The persons that the data names: chat:<chat ID> and game:<game ID>.
+  -- The persons in the data: chat:<chat ID> and game:<game ID>.
   persons text[] NOT NULL,
   data jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -30,14 +30,15 @@ CREATE TABLE members.event_counters (
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- The source of events that work done later records: an object with `kind` and `id`; null: the service itself.
+-- The source of the events that are recorded when the work is done: an object with `kind` and `id`; null: the service
+-- itself.
 ALTER TABLE members.intents ADD COLUMN source jsonb;
 ALTER TABLE members.role_tasks ADD COLUMN source jsonb;
 ALTER TABLE members.sync_jobs ADD COLUMN source jsonb;
 
--- Role changes that a synchronisation is about to make on the chat platform, written before the platform is called and
--- deleted when their event is recorded. As a queue of the kit: a change that is still here after its run_at was left
--- unfinished, and a worker finishes and reports it.
+-- Role changes that a synchronisation is about to make on the chat platform. Rows are written before the platform is
+-- called, and deleted when the event of the change is recorded. The table is also a queue: if a row still exists at its
+-- run_at, a worker completes the change and records its event.
 CREATE TABLE members.role_changes (
   guild_id text COLLATE "C" NOT NULL,
   chat_id text COLLATE "C" NOT NULL,
@@ -60,7 +61,7 @@ CREATE INDEX role_changes_due ON members.role_changes (guild_id, run_at)
 CREATE INDEX role_changes_queued_at ON members.role_changes (queued_at) WHERE finished_at IS NULL AND state = 'queued';
 CREATE INDEX role_changes_dead ON members.role_changes (guild_id, chat_id) WHERE state = 'dead';
 
--- Changes of nicknames, in the same way.
+-- Changes of nicknames, handled in the same way.
 CREATE TABLE members.nickname_changes (
   guild_id text COLLATE "C" NOT NULL,
   chat_id text COLLATE "C" NOT NULL,

@@ -26,7 +26,8 @@ export interface ShieldOptions {
 
 /**
  * Adds, removes and lists entries of the flagged list: players whom operators have flagged, in one guild or in all
- * guilds, or whom a guild has flagged through the REST API. Changes of a guild's own list are reported as events; changes of the list for all guilds are not.
+ * guilds, or whom a guild has flagged through the REST API. Changes of a guild's own list are reported as events;
+ * changes of the list for all guilds are not.
  */
 export class Shield {
   readonly #options: ShieldOptions;
@@ -71,8 +72,8 @@ export class Shield {
   }
 
   /**
-   * Removes an entry of a guild's own list like `remove`, for a client of the REST API; `actor` is the prefix of the API
-   * key.
+   * Removes an entry of a guild's own list like `remove`, for a client of the REST API; `actor` is the prefix of the
+   * API key.
    */
   async unflag<View>(
     write: IdempotentWrite,
@@ -132,7 +133,7 @@ export class Shield {
   async #delete(transaction: Transaction, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
     const { events } = this.#options;
     const removed = await store.deleteEntry(transaction, guildId, gameId);
-    // Readers of events know since its expiry that the entry no longer counts.
+    // The expiry of the entry was already reported as an event, so its removal needs no event.
     if (removed && guildId !== ALL_GUILDS && !removed.isExpiryReported) {
       await events.record(transaction, [events.shieldRemoved(removed)]);
     }

@@ -1,7 +1,7 @@
 import { type Kind, type Punishment, punishmentInForce } from './punishment.ts';
 import { effectiveEntry, type ShieldEntry } from './shield-entry.ts';
 
-/** A database row that counts for a player: a punishment or an entry of the flagged list. */
+/** A stored row that affects what a player may do: a punishment or an entry of the flagged list. */
 export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
 
 /**

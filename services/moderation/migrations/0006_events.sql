@@ -1,12 +1,12 @@
--- Events that wait to be relayed to the events service, as a queue of the kit. Relayed events are deleted.
+-- The queue of events that are still to be sent to the events service. Sent events are deleted.
 CREATE TABLE moderation.events (
   guild_id text COLLATE "C" NOT NULL,
-  -- Counts from 1 in each guild, in the order of commits.
+  -- Starts at 1 in each guild and increases in the order of commits.
   number bigint NOT NULL,
   event_id uuid NOT NULL DEFAULT gen_random_uuid(),
   type text NOT NULL,
   source jsonb NOT NULL,
-  -- The persons that the data names: chat:<chat ID> and game:<game ID>.
+  -- The persons in the data: chat:<chat ID> and game:<game ID>.
   persons text[] NOT NULL,
   data jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -30,14 +30,14 @@ CREATE TABLE moderation.event_counters (
   last_number bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- Expiries up to this time produce no event: they were reported, or passed before expiries were reported. Rows that
--- exist now get the current time, without being rewritten.
+-- The time up to which the expiry of this row was reported; an earlier expiry produces no event. Existing rows get the
+-- time of this migration without a rewrite of the table, so that earlier expiries produce no event.
 ALTER TABLE moderation.punishments ADD COLUMN expiry_reported_to timestamptz NOT NULL DEFAULT now();
 ALTER TABLE moderation.punishments ALTER COLUMN expiry_reported_to SET DEFAULT '-infinity';
 ALTER TABLE moderation.shield ADD COLUMN expiry_reported_to timestamptz NOT NULL DEFAULT now();
 ALTER TABLE moderation.shield ALTER COLUMN expiry_reported_to SET DEFAULT '-infinity';
 
--- The bans, mutes and flags whose expiry is still to be reported.
+-- Find bans, mutes and flagged list entries whose expiry is still to be reported.
 CREATE INDEX IF NOT EXISTS punishments_expiring ON moderation.punishments (expires_at)
   WHERE ended_at IS NULL AND expires_at < 'infinity' AND expires_at > expiry_reported_to;
 CREATE INDEX IF NOT EXISTS shield_expiring ON moderation.shield (expires_at)

@@ -23,7 +23,7 @@ export interface DataStoreResult {
 /** The values of a universe, which all of its servers share and which outlive them. */
 export class DataStores {
   readonly entries = new Map<string, Entry>();
-  /** Tests of the limit lower it, because the VM has 17 MB for everything. */
+  /** Tests of the size limit use a lower limit, because the VM has only 17 MB of memory. */
   maxValueBytes = 4_194_304;
   /** Makes requests fail: returns the message of the error. */
   fail: (effect: DataStoreEffect) => string | undefined = () => undefined;

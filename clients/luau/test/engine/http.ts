@@ -33,13 +33,13 @@ export type Fault =
   | { kind: 'reset-after-send' }
   /** Neither a response nor an error arrives. */
   | { kind: 'silent' }
-  /** Something between the server and the gateway responds. */
+  /** A proxy between the game server and the gateway responds instead of the gateway. */
   | { kind: 'respond'; response: Partial<HttpResponse> };
 
 export interface Network {
   /** Every request fails, as without any network, and responses to those that were sent do not arrive. */
   down: boolean;
-  /** Milliseconds in each direction. */
+  /** The network latency in each direction, in milliseconds. */
   latency: number;
   fault: ((request: HttpRequest) => Fault | undefined) | undefined;
 }
@@ -149,7 +149,7 @@ export class HttpLimits {
     this.#options = options;
   }
 
-  /** What is in progress is interrupted, which is not logged as an error. */
+  /** Ends requests in flight without logging an error. */
   end(): void {
     this.#hasEnded = true;
   }

@@ -16,7 +16,7 @@ export interface MessagingServer {
   deliver(subscription: number, message: string, sentSeconds: number): void;
 }
 
-/** MessagingService of a universe: it delivers after a second, to every server that has subscribed, at its best. */
+/** MessagingService of a universe without failures: every subscribed server receives a message after one second. */
 export class Messaging {
   /** Decides which messages are lost; the service never promises delivery. */
   lose: (topic: string, message: string) => boolean = () => false;

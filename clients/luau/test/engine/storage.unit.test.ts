@@ -146,7 +146,7 @@ test('messages are lost, dropped above the limit of a topic, and refused when th
   expect(long).toContain('longer than 1 kB');
   expect(topic).toContain('1 to 80 characters');
   expect(empty).toContain('1 to 80 characters');
-  // One server without players sends 600 a minute.
+  // A server without players sends 600 requests a minute.
   await expect(send(600, 'many')).rejects.toThrow('Too many messages sent');
 });
 

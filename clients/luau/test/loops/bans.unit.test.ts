@@ -58,7 +58,7 @@ test('an unban by command is not undone by changes that were fetched before', as
   place.api.lift(ban);
   place.api.send('unban', { target: { game_id: 1, game_username: null }, payload: { id: ban.id } });
   await place.seconds(40);
-  // A stale page brings it once more.
+  // An outdated page contains the ban again.
   ban.liftedAt = undefined as never;
   ban.changedAt = place.clock.now();
   await place.seconds(120);

@@ -67,7 +67,7 @@ export class Place {
   }
 }
 
-/** A new place, which ends with the test. No script may have failed by then. */
+/** Creates a place, which is closed when the test ends. The test fails if a script has thrown an error. */
 export function newPlace(): Place {
   const place = new Place();
   onTestFinished(() => place.end());

@@ -72,7 +72,7 @@ export class World {
     return (await this.call('POST', `/guilds/${GUILD}/commands`, command)).command_id;
   }
 
-  /** The state of a command on each server for which it is. */
+  /** The state of a command on each server that receives it. */
   async states(commandId: string): Promise<Map<string, string>> {
     const data = await this.call('GET', `/guilds/${GUILD}/commands/${commandId}`);
     const servers = data.servers as { server_id: string; state: string }[];

@@ -3,7 +3,7 @@ import { escapeText, mention, roleMention, timeOf } from './text.ts';
 /** The data of an event; a field may be missing, because large events are cut and those of erased persons emptied. */
 export type Data = Record<string, unknown>;
 
-/** Returns one part of a message; undefined if the event does not have it. */
+/** Returns one detail of an event as text for a message; undefined if the event does not have it. */
 export type Detail = (data: Data) => string | undefined;
 
 const MAX_NAME = 100;
@@ -16,7 +16,7 @@ function valueOf(value: unknown, max = MAX_VALUE): string | undefined {
   return typeof value === 'string' && value !== '' ? escapeText(value, max) || undefined : undefined;
 }
 
-/** A detail with a label: the first of the fields that has a value. */
+/** A labelled detail of an event. Its value is that of the first of these fields that is set. */
 export const labelled = (label: string, ...fields: string[]): Detail => {
   return (data) => {
     const value = fields.map((field) => valueOf(data[field])).find((text) => text !== undefined);

@@ -68,5 +68,5 @@ export const LINES: Record<EventType | 'webhook.test', Line> = {
   'webhook.test': { title: 'Test message of a webhook', details: [] },
 };
 
-/** The details of types that have no line, such as those of a newer version. */
+/** Shows the details of an event whose type has no text of its own, such as a type of a newer version. */
 export const OTHER_DETAILS: readonly Detail[] = [player, reason, labelled('status', 'status'), moderator];

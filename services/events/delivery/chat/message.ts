@@ -2,7 +2,7 @@ import type { Data, Detail } from './details.ts';
 import { LINES, OTHER_DETAILS } from './lines.ts';
 import { escapeText, mention, timeOf } from './text.ts';
 
-/** What a message shows of an event as its readers get it. */
+/** An event as it is shown in a chat message, with the fields that webhooks receive. */
 export interface ShownEvent {
   type: string;
   created_at: number;

@@ -7,7 +7,7 @@ import { retrySeconds } from './schedule.ts';
 
 /** The maximum time for a response in milliseconds (contract, section 12). */
 const TIMEOUT_MS = 15_000;
-/** Milliseconds: an endpoint whose attempt takes longer is sent to in the lane of slow endpoints. */
+/** Milliseconds: an endpoint whose attempt takes longer is moved to the lane of slow endpoints. */
 const SLOW_MS = 1_000;
 
 const GONE = 410;

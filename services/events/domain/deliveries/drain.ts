@@ -5,9 +5,9 @@ import type { LogEvent } from '../log-event.ts';
 import { visibleTypes } from '../visible-types.ts';
 import type { Attempted, Attempts } from './attempts.ts';
 
-/** The maximum number of events that an endpoint receives before others get its place. */
+/** The maximum number of events that an endpoint receives in one turn. The slot is then given to another endpoint. */
 const MAX_EVENTS = 50;
-/** The maximum duration of a turn in milliseconds, apart from its last attempt. */
+/** The time in milliseconds after which a turn of an endpoint ends; a delivery attempt in flight is completed first. */
 const TURN_MS = 5_000;
 const MAX_BYTES = 512 * 1024;
 /** Seconds until the next turn if an event could not be sent for a reason of this installation. */

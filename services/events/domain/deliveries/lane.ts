@@ -1,17 +1,19 @@
 export interface LaneOptions {
   /** The maximum number of endpoints to which events are sent at the same time. */
   max: number;
-  /** The maximum number of endpoints of one guild. */
+  /** The maximum number of endpoints of one guild to which events are sent at the same time. */
   maxPerGuild: number;
 }
 
-/** A place in a lane, held while events are sent to an endpoint. */
+/** A slot in a lane, held while events are sent to an endpoint. */
 export interface Place {
-  /** Gives the place up, unless that was done before. */
+  /** Releases the slot. Calling it again has no effect. */
   leave(): void;
 }
 
-/** A number of places for endpoints to which events are sent at the same time, of which no guild may take all. */
+/**
+ * A concurrency limit: a number of slots for endpoints to which events are being sent, of which no guild may take all.
+ */
 export class Lane {
   readonly #options: LaneOptions;
   readonly #byGuild = new Map<string, number>();
@@ -29,19 +31,19 @@ export class Lane {
     return this.#options.max - this.#used;
   }
 
-  /** The number of places that a guild may take now. */
+  /** Returns the number of slots that a guild may take now. */
   freeFor(guildId: string): number {
     const own = this.#options.maxPerGuild - (this.#byGuild.get(guildId) ?? 0);
     return Math.max(0, Math.min(own, this.free));
   }
 
-  /** The guilds that may take no further place although the lane has free ones. */
+  /** Returns the guilds that have reached their maximum although the lane has free slots. */
   get fullGuilds(): string[] {
     const { maxPerGuild } = this.#options;
     return [...this.#byGuild].filter(([, used]) => used >= maxPerGuild).map(([guildId]) => guildId);
   }
 
-  /** Takes a place. The caller checks before that there is one. */
+  /** Takes a slot. The caller must check first that one is free. */
   enter(guildId: string): Place {
     this.#change(guildId, 1);
     let isLeft = false;

@@ -8,13 +8,13 @@ import { sendParked } from './retries.ts';
 
 /** Milliseconds between two searches for due endpoints; up to half of it is random. */
 const POLL_MS = 1_000;
-/** The maximum number of guilds that a search returns, and that wait for a place. */
+/** The maximum number of guilds that a search returns, and that wait for a slot. */
 const PAGE = 200;
 const MAX_WAITING = 10_000;
 /** The maximum time in milliseconds for which a stop waits for attempts; their events are sent again later. */
 const DRAIN_MS = 5_000;
 
-/** What the scheduler reports: failures, and how many places of each lane are taken. */
+/** What the scheduler reports: failures, and the number of slots in use of each lane. */
 export interface SchedulerTelemetry {
   failed(error: unknown, work: string): void;
   lanes(lanes: Readonly<Record<string, Lane>>): void;
@@ -26,8 +26,9 @@ export type SchedulerOptions = Omit<DrainOptions, 'isStopping'> & { telemetry: S
 type Turn = (becameSlow: () => void) => Promise<boolean>;
 
 /**
- * Decides which endpoints this process sends events to. Endpoints that were slow or failed at their last attempt, and
- * retries, have lanes of their own, and an endpoint that becomes slow changes its lane: so they delay no others.
+ * Decides to which endpoints this process sends events. It has three concurrency limits (lanes): for endpoints in
+ * general, for endpoints that were slow or failed at their last attempt, and for retries. Slow endpoints therefore do
+ * not delay the others. An endpoint that becomes slow is moved to the slow lane.
  */
 export class DeliveryScheduler implements Part {
   readonly name = 'webhook deliveries';
@@ -73,7 +74,7 @@ export class DeliveryScheduler implements Part {
     await Promise.race([Promise.all(this.#inFlight), wait(DRAIN_MS, undefined, { ref: false })]);
   }
 
-  /** Claims due endpoints of the waiting guilds while the fast lane has free places. */
+  /** Claims due endpoints of the waiting guilds while the fast lane has free slots. */
   async #dispatch(): Promise<void> {
     // Guilds that are woken while a claim is in flight share the next claim.
     for (;;) {
@@ -119,7 +120,10 @@ export class DeliveryScheduler implements Part {
     }
   }
 
-  /** Starts a turn of an endpoint, which takes a place of the lane; it changes to the slow lane if an attempt is slow. */
+  /**
+   * Starts sending events to an endpoint, which takes a slot of the lane. It is moved to the slow lane if an attempt is
+   * slow.
+   */
   #start(lane: Lane, guildId: string, work: Turn): void {
     const turn = this.#run(lane, guildId, work).finally(() => this.#inFlight.delete(turn));
     this.#inFlight.add(turn);
