@@ -143,12 +143,15 @@ describe('retries', () => {
     [503, 'UNAVAILABLE', { 'retry-after': '1' }, 1_500],
     [409, 'CONFLICT', { 'retry-after': '1' }, 1_500],
     [409, 'ANOTHER_CODE', { 'retry-after': '1' }, 1_500],
-  ] as const)('after %i %s the call waits for Retry-After, and up to a second more', async (status, code, headers, wait) => {
-    await start(fail(status, code, headers), succeed());
-    const runtime = manualRuntime();
-    await clientOf(server, { runtime }).banPlayer(ban);
-    expect(runtime.waits).toEqual([wait]);
-  });
+  ] as const)(
+    'after %i %s the call waits for Retry-After, and up to a second more',
+    async (status, code, headers, wait) => {
+      await start(fail(status, code, headers), succeed());
+      const runtime = manualRuntime();
+      await clientOf(server, { runtime }).banPlayer(ban);
+      expect(runtime.waits).toEqual([wait]);
+    },
+  );
 
   test.each([
     [400, 'INVALID_REQUEST'],
