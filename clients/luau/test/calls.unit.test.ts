@@ -222,3 +222,18 @@ test('nothing that a game passes makes the module throw', async () => {
     return results`);
   expect(results).toEqual([]);
 });
+
+test('calls whose threads were cancelled give their places back', async () => {
+  const place = await startPlace();
+  place.engine.network.latency = 2_000;
+  const results = await place.run<{ ok: boolean; refused: string }>(`
+    for _ = 1, 200 do
+      local thread = task.spawn(guild.api.listEvents, {})
+      task.delay(0.05, task.cancel, thread)
+    end
+    local refused = guild.api.listEvents({})
+    task.wait(90)
+    return { ok = guild.api.listEvents({}).ok, refused = refused.code }`);
+  expect(results).toEqual({ ok: true, refused: 'TOO_MANY_CALLS' });
+  expect(place.engine.errors).toEqual([]);
+});

@@ -157,3 +157,14 @@ describe('when it is repeated', () => {
     expect(await place.run('return guild.api.listEvents({}, { attempts = 1 })')).toMatchObject({ code: 'TIMEOUT' });
   });
 });
+
+test.each(['nan', 'inf', '-5', '1.5', '0x10', 'Wed, 21 Oct 2026 07:28:00 GMT', '9'.repeat(20)])(
+  'a Retry-After of %s is no whole number of seconds, and does not count',
+  async (text) => {
+    const place = await startPlace({
+      respond: failing(1, failure(503, 'UNAVAILABLE', { 'retry-after': text })).respond,
+    });
+    expect(await place.run(BAN)).toMatchObject({ ok: true });
+    expect(place.times[1]).toBeLessThanOrEqual(0.6);
+  },
+);

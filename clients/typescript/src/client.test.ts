@@ -139,15 +139,19 @@ describe('retries', () => {
   });
 
   test.each([
-    [429, 'RATE_LIMITED', { 'retry-after': '17' }, 17_000],
-    [503, 'UNAVAILABLE', { 'retry-after': '1' }, 1_000],
-    [409, 'CONFLICT', { 'retry-after': '1' }, 1_000],
-  ] as const)('after %i %s the call waits for Retry-After', async (status, code, headers, wait) => {
-    await start(fail(status, code, headers), succeed());
-    const runtime = manualRuntime();
-    await clientOf(server, { runtime }).banPlayer(ban);
-    expect(runtime.waits).toEqual([wait]);
-  });
+    [429, 'RATE_LIMITED', { 'retry-after': '17' }, 17_500],
+    [503, 'UNAVAILABLE', { 'retry-after': '1' }, 1_500],
+    [409, 'CONFLICT', { 'retry-after': '1' }, 1_500],
+    [409, 'ANOTHER_CODE', { 'retry-after': '1' }, 1_500],
+  ] as const)(
+    'after %i %s the call waits for Retry-After, and up to a second more',
+    async (status, code, headers, wait) => {
+      await start(fail(status, code, headers), succeed());
+      const runtime = manualRuntime();
+      await clientOf(server, { runtime }).banPlayer(ban);
+      expect(runtime.waits).toEqual([wait]);
+    },
+  );
 
   test.each([
     [400, 'INVALID_REQUEST'],
@@ -239,5 +243,11 @@ describe('time and cancellation', () => {
     expect(error).toBeInstanceOf(GuildDataError);
     expect(error.message).toContain(`whoami: no response from ${baseUrl}: fetch failed`);
     expect(error.message).toContain('ECONNREFUSED');
+  });
+
+  test('an address with the prefix of the paths reaches them too', async () => {
+    await start(succeed());
+    await clientOf(server, { baseUrl: `${server.baseUrl}/api/v1/` }).whoami();
+    expect(server.received.map(({ url }) => url)).toEqual(['/api/v1/whoami']);
   });
 });

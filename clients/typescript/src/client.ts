@@ -137,7 +137,8 @@ function readBaseUrl(text: string): string {
   const { protocol, origin, pathname, search, hash, username, password } = new URL(text);
   const isPlain = /^https?:$/.test(protocol) && !search && !hash && !username && !password;
   if (!isPlain) throw new TypeError('baseUrl must be like https://data.example.com');
-  return origin + pathname.replace(/\/+$/, '');
+  // People copy the address with the prefix of the paths.
+  return origin + pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
 }
 
 /** An option that is undefined counts as left out. */

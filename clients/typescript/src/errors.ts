@@ -1,5 +1,10 @@
 const RETRYABLE_STATUSES = new Set([408, 429, 500, 502, 503, 504]);
 
+function isTemporary(status: number, retryAfter: number | undefined): boolean {
+  // 409 with Retry-After: the first request with this idempotency key is still running.
+  return RETRYABLE_STATUSES.has(status) || (status === 409 && retryAfter !== undefined);
+}
+
 /** The common class of all errors of this client. An aborted call rejects with the reason of its signal instead. */
 export abstract class GuildDataError extends Error {
   /** The error code of the API, or `NETWORK_ERROR`, `CLIENT_TIMEOUT` or `INVALID_RESPONSE`. */
@@ -63,7 +68,7 @@ export class InvalidResponseError extends GuildDataError {
   }
 
   override get isRetryable(): boolean {
-    return RETRYABLE_STATUSES.has(this.status);
+    return isTemporary(this.status, this.#retryAfter);
   }
 
   override get retryAfter(): number | undefined {
@@ -91,8 +96,7 @@ export class ApiError<
   }
 
   override get isRetryable(): boolean {
-    // A conflict with Retry-After means that the first request with this idempotency key is still running.
-    return RETRYABLE_STATUSES.has(this.status) || (this.code === 'CONFLICT' && this.#retryAfter !== undefined);
+    return isTemporary(this.status, this.#retryAfter);
   }
 
   override get retryAfter(): number | undefined {

@@ -67,7 +67,7 @@ test('interruptions are reported, and an error that waiting does not repair ends
   const steps = [fail(503, 'UNAVAILABLE', { 'retry-after': '2' }), stream(''), fail(403, 'MISSING_SCOPE')];
   await expect(read(1, steps, {}, options)).rejects.toBeInstanceOf(MissingScopeError);
   expect(interruptions).toEqual([
-    ['UNAVAILABLE', 2_000],
+    ['UNAVAILABLE', 2_500],
     [undefined, 500],
   ]);
 });

@@ -9,7 +9,11 @@ export function backoffMs(failures: number, random: Runtime['random']): number {
   return random() * Math.min(MAX_MS, FIRST_MS * 2 ** (failures - 1));
 }
 
-/** The time to wait after an error: what the API asks for, otherwise a backoff. */
+/**
+ * The time to wait after an error: what the API asks for, otherwise a backoff. Clients that were told the same time are
+ * spread over the next second.
+ */
 export function delayAfter(error: GuildDataError, failures: number, random: Runtime['random']): number {
-  return error.retryAfter === undefined ? backoffMs(failures, random) : error.retryAfter * 1_000;
+  const { retryAfter } = error;
+  return retryAfter === undefined ? backoffMs(failures, random) : (retryAfter + random()) * 1_000;
 }

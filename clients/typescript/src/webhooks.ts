@@ -2,6 +2,8 @@ import type { Event } from './operations-types.ts';
 
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
+const WRONG_SECRET = 'the secret must be whsec_ and base64';
+
 /** Why a request is not a webhook of this service. */
 export type WebhookFault = 'missing header' | 'wrong timestamp' | 'wrong signature' | 'wrong body';
 
@@ -54,8 +56,11 @@ export async function verifyWebhook(
     );
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  if (!ArrayBuffer.isView(bytes)) {
+    throw new TypeError('body must be the text or the bytes of the request as received, not parsed JSON');
+  }
   const signed = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
-  const keys = await Promise.all((typeof secret === 'string' ? [secret] : secret).map(importKey));
+  const keys = await Promise.all(readSecrets(secret).map(importKey));
   // The comparison in the crypto API takes the same time for every signature.
   const checks = keys.flatMap((key) => signatures.map((each) => crypto.subtle.verify('HMAC', key, each, signed)));
   if (!(await Promise.all(checks)).includes(true)) {
@@ -93,9 +98,17 @@ function readSignatures(header: string): Uint8Array<ArrayBuffer>[] {
   return texts.flatMap((text) => (text.startsWith('v1,') ? (fromBase64(text.slice(3)) ?? []) : []));
 }
 
+/** Without a secret, such as with a variable that is not set, every webhook would count as forged. */
+function readSecrets(secret: string | readonly string[] | undefined): readonly string[] {
+  const secrets = Array.isArray(secret) ? (secret as readonly string[]) : [secret];
+  const isText = (each: unknown): each is string => typeof each === 'string';
+  if (secrets.length === 0 || !secrets.every(isText)) throw new TypeError(WRONG_SECRET);
+  return secrets;
+}
+
 function importKey(secret: string): Promise<CryptoKey> {
   const bytes = fromBase64(secret.replace(/^whsec_/, ''));
-  if (!bytes || bytes.length === 0) throw new TypeError('the secret must be whsec_ and base64');
+  if (!bytes || bytes.length === 0) throw new TypeError(WRONG_SECRET);
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
 

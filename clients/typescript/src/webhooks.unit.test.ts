@@ -73,3 +73,13 @@ test('rejects a signed body that is not JSON, and a secret that is none', async 
     /^the secret must be whsec_ and base64$/,
   );
 });
+
+test('a missing secret and a parsed body are explained, because both are mistakes of the program', async () => {
+  const headers = headersOf(sign(SECRET));
+  for (const secret of [null, [], [null], '', 'whsec_'] as unknown as string[]) {
+    await expect(verify(headers, BODY, secret)).rejects.toThrow(new TypeError('the secret must be whsec_ and base64'));
+  }
+  for (const body of [JSON.parse(BODY), null, 5] as string[]) {
+    await expect(verify(headers, body)).rejects.toThrow(/not parsed JSON/);
+  }
+});

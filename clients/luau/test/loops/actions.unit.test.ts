@@ -121,3 +121,17 @@ test('the oldest actions are dropped only above the bound, with a warning', asyn
   const first = 'return { guild.loops.actions.queue[1].target_game_id, #guild.loops.actions.queue }';
   expect(await place.run(server, first)).toEqual([3, 5_000]);
 });
+
+test('an action whose first attempt is still running is sent again, and one that was logged differently is not', async () => {
+  const place = newPlace();
+  const server = await place.server();
+  const retryAfter = { status: 409, details: { code: 'CONFLICT' }, retryAfter: 2 };
+  const answers = [retryAfter, undefined, { status: 409, details: { code: 'CONFLICT' } }];
+  place.api.fail = ({ path }) => (path === '/staff/game/action' ? answers.shift() : undefined);
+  await place.run(server, 'guild:logAction({ actor = 1, action_type = "first" })');
+  await place.seconds(20);
+  await place.run(server, 'guild:logAction({ actor = 1, action_type = "second" })');
+  await place.seconds(20);
+  expect([...place.api.actions.values()].map((action) => action.action_type)).toEqual(['first']);
+  expect(place.api.callsOf('/staff/game/action')).toHaveLength(3);
+});

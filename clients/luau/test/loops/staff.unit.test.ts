@@ -101,3 +101,18 @@ test('permissions are remembered for five minutes, asked for once, and used whil
   await place.seconds(3700);
   expect(await place.run(server, ask)).toEqual({ kick: false, ban: false, fly: false });
 });
+
+test('idle seconds that are no number, or infinite, keep no session from its heartbeat', async () => {
+  const place = newPlace();
+  const server = await place.server({ settings: STAFF });
+  server.addPlayer(9001);
+  await place.seconds(10);
+  await place.run(
+    server,
+    `guild:staffIdle(nil, 1)
+    local player = game.Players:GetPlayerByUserId(9001)
+    for _, seconds in { 0 / 0, -5, "5", math.huge } do guild:staffIdle(player, seconds) end`,
+  );
+  await place.seconds(70);
+  expect([...place.api.sessions.values()]).toMatchObject([{ game_id: 9001, idle: 604_800 }]);
+});

@@ -73,3 +73,34 @@ test('a failure is returned, and the next call asks again', async () => {
   await place.seconds(5);
   expect(await place.run(server, `return ${verify(7001)}.ok`)).toBe(true);
 });
+
+test('what is no user ID fails by itself, and the players who were asked about with it get their answer', async () => {
+  const place = newPlace();
+  place.api.linked.set(7005, LINK);
+  const server = await newServer(place);
+  const codes = await place.run(
+    server,
+    `local codes = {}
+    for _, id in { -1, 0, 1.5, 0 / 0, math.huge, "x" } do
+      task.spawn(function() table.insert(codes, guild:verify({ UserId = id, Name = "x" }).code) end)
+    end
+    table.insert(codes, tostring(${verify(7005)}.data.verified))
+    return codes`,
+  );
+  expect(codes).toEqual([...Array.from({ length: 6 }, () => 'INVALID_REQUEST'), 'true']);
+  expect(place.api.callsOf(STATUS).map(({ body }) => body.game_ids)).toEqual([[7005]]);
+});
+
+test('a cancelled thread does not disturb others, and after the end verify fails at once', async () => {
+  const place = newPlace();
+  const server = await newServer(place);
+  const cancelled = await place.run(
+    server,
+    `local thread = task.spawn(function() ${verify(7001)} end)
+    task.wait(0.1)
+    task.cancel(thread)
+    return ${verify(7005)}.ok`,
+  );
+  expect(cancelled).toBe(true);
+  expect(await place.run(server, `guild:stop() return ${verify(7006)}.code`)).toBe('TOO_MANY_CALLS');
+});

@@ -1,7 +1,9 @@
+import type { Environment } from '#kit/service/config.ts';
 import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { GAME_SCOPES, grantsScope } from '#proto/rest/scopes.ts';
 import { type Command, CommandFailure, type Output } from '../../command.ts';
 import type { Connections } from '../../connections.ts';
+import { ConnectionError } from '../../errors.ts';
 import { table, time } from '../../text.ts';
 import {
   domainOf,
@@ -23,6 +25,9 @@ interface Check {
 const passed = (name: string, message: string): Check => ({ name, ok: true, message, fix: null });
 const failed = (name: string, message: string, fix: string): Check => ({ name, ok: false, message, fix });
 
+/** The ID of the guild and a number. */
+const KEY_ID = /^\d{17,20}-\d+$/;
+
 /** How long the gateway may take to respond. */
 const GATEWAY_TIMEOUT_MS = 5_000;
 
@@ -41,18 +46,12 @@ const doctor: Command = {
     const { environment } = connections;
     const universeId = input.numericId('universe');
     const setup = readGameSetup(input, environment, false);
-    if (!input.argument) input.fault('a KEY_ID is required, as `keys list` shows it');
+    const keyId = input.argument ?? '';
+    if (!KEY_ID.test(keyId)) input.fault('a KEY_ID is required, as `keys list` shows it: 900000000000000001-1');
     input.check();
-    const key = await findKey(connections, input.argument ?? '');
+    const key = await findKey(connections, keyId);
     const checks = [...(key ? keyChecks(key) : [noSuchKey]), ...(setup.url ? [await gatewayCheck(setup.url)] : [])];
-    if (universeId !== undefined) {
-      checks.push(
-        await withUniverseSecrets(environment, async (secrets) => {
-          const found = await secrets.find(universeId, setup.secret);
-          return secretCheck(setup, found);
-        }),
-      );
-    }
+    if (universeId !== undefined) checks.push(await universeCheck(environment, universeId, setup));
     const output = outputOf(checks);
     if (checks.some(({ ok }) => !ok)) throw new CommandFailure(output);
     return output;
@@ -111,6 +110,18 @@ async function gatewayCheck(url: string): Promise<Check> {
   if (body?.details?.code === 'MISSING_API_KEY') return passed('gateway', `The gateway responds at ${url}`);
   const answer = response ? `Something else than the gateway responds at ${url}` : `Nothing responds at ${url}`;
   return failed('gateway', answer, 'Give the public address of the gateway with --url');
+}
+
+/** Checks the secret of a universe. A platform that cannot be queried is one failed check among the others. */
+async function universeCheck(environment: Environment, universeId: number, setup: GameSetup): Promise<Check> {
+  try {
+    return await withUniverseSecrets(environment, async (secrets) =>
+      secretCheck(setup, await secrets.find(universeId, setup.secret)),
+    );
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    return failed('secret', `The secret could not be checked: ${error.message}`, 'Repair this, and check again');
+  }
 }
 
 function secretCheck({ secret, url }: GameSetup, found: { domain?: string | null | undefined } | undefined): Check {

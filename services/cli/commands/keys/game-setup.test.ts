@@ -60,7 +60,8 @@ describe('keys create --for game', () => {
   test('prints a script that names the guild, the gateway and the secret, and never the key', async () => {
     const created = await create('--for', 'game', '--url', `${URL}/`);
     expect(created.installed).toBeNull();
-    expect(created.script).toContain('HttpService:GetSecret("guild_data_key")');
+    // The module reads the secret with the default name itself, and explains what to do if it is missing.
+    expect(created.script).not.toMatch(/GetSecret|secretName/);
     expect(created.script).toContain(`guildId = "${lastGuild}"`);
     expect(created.script).toContain(`baseUrl = "${URL}"`);
     expect(created.script).not.toContain(created.key);
@@ -76,6 +77,7 @@ describe('keys create --for game', () => {
     const installed = { universe_id: 30001, secret: 'data_key', domain: 'data.example.com' };
     expect(first.installed).toEqual(installed);
     expect(decrypted('data_key')).toBe(first.key);
+    expect(first.script).toContain('secretName = "data_key",');
     expect(simulators.world.secrets.of(UNIVERSE).get('data_key')?.domain).toBe('data.example.com');
     const second = await create(...install);
     expect(second.installed).toEqual(installed);
@@ -187,11 +189,26 @@ describe('keys doctor', () => {
     expect(failedOf((await doctor(`${lastGuild}-99`)).checks)).toEqual(['key']);
   });
 
-  test('reports a platform that does not respond instead of a missing secret', async () => {
+  test('reports a platform that does not respond instead of a missing secret, with the other checks', async () => {
     const { id } = await create('--for', 'game');
     await game.fault('/cloud/v2/universes', { status: 503 });
-    const { status, error } = await run(['keys', 'doctor', id, '--universe', UNIVERSE]);
+    const { status, checks } = await doctor(id, '--universe', UNIVERSE);
     await game.forget();
-    expect([status, error]).toEqual([1, 'guildctl: The game platform responded with status 503\n']);
+    expect([status, failedOf(checks)]).toEqual([1, ['use', 'secret']]);
+    expect(checks.at(-1)?.message).toContain('The game platform responded with status 503');
+    const { out } = await run(['keys', 'doctor', id, '--universe', UNIVERSE], { GAME_API_KEY: '' });
+    expect(out).toContain('GAME_API_KEY is required');
   });
+
+  test.each(['nonsense', '900000000000000001', `service_900000000000000001_${'a'.repeat(38)}`])(
+    'rejects %s, which is no key ID, and does not repeat it',
+    async (words) => {
+      const { status, error } = await run(['keys', 'doctor', words]);
+      expect([status, error.includes('a KEY_ID is required'), error.includes(words)]).toEqual([
+        1,
+        true,
+        words === '900000000000000001',
+      ]);
+    },
+  );
 });

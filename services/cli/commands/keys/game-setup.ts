@@ -117,14 +117,13 @@ export async function withUniverseSecrets<Result>(
 
 /** Returns the lines of a server script that starts the Luau module with a key that is stored as a secret. */
 export function scriptOf(guildId: string, { url, secret }: GameSetup): string {
-  return `local HttpService = game:GetService("HttpService")
-local ServerScriptService = game:GetService("ServerScriptService")
-local GuildData = require(ServerScriptService.GuildData)
+  // The module reads the secret itself: GetSecret in the script would end it with an error if the secret is missing.
+  const name = secret === DEFAULT_SECRET ? '' : `\n\tsecretName = "${secret}",`;
+  return `local GuildData = require(game:GetService("ServerScriptService").GuildData)
 
 local guild = GuildData.new({
-	key = HttpService:GetSecret("${secret}"),
 	guildId = "${guildId}",
-	baseUrl = "${url ?? 'https://YOUR-GATEWAY'}",
+	baseUrl = "${url ?? 'https://YOUR-GATEWAY'}",${name}
 })
 guild:start()`;
 }
