@@ -4,6 +4,7 @@ import { ADVICE } from '../openapi/errors.ts';
 import { type Html, html, unescapeHtml } from './html.ts';
 import { MAX_SEARCH_LENGTH, type Page, renderPage } from './layout.ts';
 import { inline } from './markdown.ts';
+import { namesIn } from './reference/operation.ts';
 import { linkTo } from './reference/topics.ts';
 import type { Site } from './site.ts';
 
@@ -45,7 +46,10 @@ export class Search {
 
   /** Returns the page with the results of a search. */
   page(given: string): string {
-    const query = given.slice(0, MAX_SEARCH_LENGTH).trim();
+    const query = given
+      .slice(0, MAX_SEARCH_LENGTH)
+      .replaceAll(/\p{Cc}/gu, ' ')
+      .trim();
     const found = this.find(query);
     const page: Page = {
       path: SEARCH_PATH,
@@ -102,12 +106,12 @@ function entry(href: string, title: string, description: string, text = ''): Ent
   };
 }
 
-function operationEntries({ topics }: Site): Entry[] {
+function operationEntries({ topics, components }: Site): Entry[] {
   return topics.flatMap((topic) =>
     topic.endpoints.map(({ method, path, operation }) => {
       const { operationId, summary, description } = operation;
-      const fields = JSON.stringify(operation.requestBody?.content['application/json'].example ?? '');
-      const text = `${operationId} ${description} ${operation['x-required-scope'] ?? ''} ${fields}`;
+      const names = namesIn(operation, components).join(' ');
+      const text = `${operationId} ${description} ${operation['x-required-scope'] ?? ''} ${names}`;
       return entry(linkTo(topic, operationId), summary, `\`${method.toUpperCase()} ${path}\``, text);
     }),
   );

@@ -12,6 +12,11 @@ describe('a search', () => {
     ['ban player', '/docs/reference/moderation#banPlayer'],
     ['BAN PLAYER', '/docs/reference/moderation#banPlayer'],
     ['/moderation/{guildId}/game/ban', '/docs/reference/moderation#banPlayer'],
+    ['account_age_min_days', '/docs/reference/bindings#addBinding'],
+    ['shutdown', '/docs/reference/commands#sendCommand'],
+    ['action_count', '/docs/reference/staff#getStaffReport'],
+    ['tz', '/docs/reference/staff#getStaffReport'],
+    ['leaderboard', '/docs/reference/staff'],
     ['createVerificationToken', '/docs/reference/verification#createVerificationToken'],
     ['QUOTA_EXCEEDED', '/docs/errors'],
     ['link.created', '/docs/event-types'],
@@ -44,6 +49,10 @@ describe('a search', () => {
     expect(page).not.toContain('<script');
     expect(unescapeHtml(page)).toContain(hostile.slice(0, MAX_SEARCH_LENGTH));
     expect(unescapeHtml(page)).not.toContain(hostile.slice(0, MAX_SEARCH_LENGTH + 1));
+  });
+
+  test('shows no control characters', () => {
+    expect(search.page('ban\u0000\u001bplayer')).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
   test('takes little time for the longest query with the most words', () => {

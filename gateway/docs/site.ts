@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Route } from '#proto/rest/route.ts';
-import type { OpenApiDocument } from '../openapi/document.ts';
+import type { Components, OpenApiDocument } from '../openapi/document.ts';
 import { Tabs } from './examples.ts';
 import { guidePages, guidePath } from './guides.ts';
 import { type Html, html } from './html.ts';
@@ -15,6 +15,8 @@ import { linkTo, shortPath, type Topic, topicsOf } from './reference/topics.ts';
 export interface Site {
   pages: Page[];
   topics: Topic[];
+  /** The schemas of the operations. */
+  components: Components;
   frame: Frame;
 }
 
@@ -42,6 +44,7 @@ export function buildSite({ document, routes }: SiteOptions): Site {
   return {
     pages: groups.flatMap(({ pages }) => pages),
     topics,
+    components: document.components,
     frame: { title, version, groups },
   };
 }

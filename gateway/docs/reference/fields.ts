@@ -120,7 +120,7 @@ function constraintsOf(schema: JsonSchema, components: Components): (string | un
 }
 
 /** Returns the values of an enum: of the field itself, of the items of a list, or of a field that may be null. */
-function choicesOf(schema: JsonSchema, components: Components): string[] {
+export function choicesOf(schema: JsonSchema, components: Components): string[] {
   const { enum: choices, items, anyOf = [] } = withReference(schema, components);
   if (choices) {
     const values = choices.filter((choice) => choice !== null);

@@ -16,7 +16,7 @@ import type { Tabs } from '../examples.ts';
 import { type Html, html } from '../html.ts';
 import { inline, markdown, table } from '../markdown.ts';
 import { curlOf } from './curl.ts';
-import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
+import { choicesOf, type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
 import { luauOf } from './luau.ts';
 import { exampleRequest } from './request.ts';
 import { RESPONSES } from './responses.ts';
@@ -44,6 +44,20 @@ ${successOf(operation, components)}
 ${errorsOf(operation, components)}
 </article>
 `;
+}
+
+/**
+ * Returns the names of the parameters and fields of an operation, and the values of the enums among them. Headers are left
+ * out: nearly all operations have the same.
+ */
+export function namesIn(operation: Operation, components: Components): string[] {
+  const data = Object.values<OpenApiResponse | Ref>(operation.responses).flatMap((response) =>
+    '$ref' in response ? [] : (mediaTypeOf(response.content).schema.properties?.['data'] ?? []),
+  );
+  const schemas = [operation.requestBody?.content['application/json'].schema ?? [], data].flat();
+  const fields = schemas.flatMap((schema) => fieldsOf(schema, components));
+  const parameters = parameterFields(operation, components).filter(({ place }) => place !== 'header');
+  return [...parameters, ...fields].flatMap(({ name, schema }) => [name, ...choicesOf(schema, components)]);
 }
 
 /** Says which scope an operation needs, and which rate limit it has. */

@@ -62,7 +62,8 @@ const TOPICS: readonly TopicSpec[] = [
   {
     slug: 'staff',
     title: 'Staff',
-    description: 'Record the sessions and actions of staff in the game, and read their permissions.',
+    description:
+      'Record what staff do in the game, read it as lists or as a report for a leaderboard, and read their permissions.',
     paths: /^\/(?:staff|guilds\/[^/]+\/staff)(?:\/|$)/,
     tags: ['activity'],
   },

@@ -13,7 +13,7 @@ const date = z.string().meta({
   description: 'First day of the interval in the time zone of the report; of a week its Monday',
   example: '2026-11-16',
 });
-const tz = z.string().meta({ description: 'Name of the time zone', example: 'Europe/Berlin' });
+const tz = z.string().meta({ description: 'Name of the time zone', example: 'UTC' });
 const interval = z.enum(REPORT_INTERVALS).meta({
   id: 'StaffReportUnit',
   description: 'Length of the intervals of a report',
@@ -23,8 +23,14 @@ const interval = z.enum(REPORT_INTERVALS).meta({
 const reportInterval = z
   .object({
     date,
-    starts_at: timestamp.meta({ description: 'Start of the interval, or of the report if that is later' }),
-    ends_at: timestamp.meta({ description: 'End of the interval, or of the report if that is earlier; exclusive' }),
+    starts_at: timestamp.meta({
+      description: 'Start of the interval, or of the report if that is later',
+      example: 1794787200,
+    }),
+    ends_at: timestamp.meta({
+      description: 'End of the interval, or of the report if that is earlier; exclusive',
+      example: 1794873600,
+    }),
   })
   .meta({ id: 'StaffReportInterval', description: 'An interval of a report of staff activity' });
 
@@ -68,11 +74,11 @@ export const staffReportRows = {
         limit: page.limit.meta({ description: 'Staff members per page; 50 if omitted' }),
         from: timestampQuery.meta({
           description: 'Start in Unix seconds, rounded down to a quarter of an hour',
-          example: 1763251200,
+          example: 1794787200,
         }),
         to: timestampQuery.meta({
           description: `End in Unix seconds, exclusive, rounded up to a quarter of an hour; at most ${MAX_REPORT_DAYS} days after \`from\``,
-          example: 1763856000,
+          example: 1794873600,
         }),
         interval: interval
           .optional()
