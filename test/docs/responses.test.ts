@@ -64,6 +64,8 @@ async function recordBindings(): Promise<void> {
 }
 
 async function recordMembers(): Promise<void> {
+  await recording.record('listRoles');
+  await recording.record('listMembers');
   await recording.record('getMember');
   await recording.record('syncNickname');
   await recording.record('syncGroup', { job_id: ID });
@@ -99,6 +101,7 @@ async function recordModeration(): Promise<void> {
   await recordWhen('getBanStatus', ({ banned }) => banned === true);
   await recording.record('listActiveBans');
   await recording.record('getPlayerStatuses');
+  await recording.record('getPerson');
   await recording.record('unbanPlayer');
   await recording.record('mutePlayer');
   await recordWhen('getMuteStatus', ({ muted }) => muted === true);
