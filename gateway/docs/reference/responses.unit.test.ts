@@ -21,6 +21,8 @@ const WITHOUT_RESPONSE = [
 
 test('the reference has a real response of every operation', () => {
   const missing = ROUTES.map(operationIdOf).filter((name) => RESPONSES[name] === undefined);
-  const howToAdd = 'record the operation in test/docs/responses.test.ts, then run `npm run docs:responses`';
-  expect(missing.toSorted(), howToAdd).toEqual(WITHOUT_RESPONSE.toSorted());
+  expect(
+    missing.toSorted(),
+    'record the operation in test/docs/responses.test.ts, then run `npm run docs:responses`',
+  ).toEqual(WITHOUT_RESPONSE.toSorted());
 });
