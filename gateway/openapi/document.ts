@@ -100,6 +100,10 @@ export interface StreamContent {
 export const mediaTypeOf = (content: Content | StreamContent): MediaType =>
   'text/event-stream' in content ? content['text/event-stream'] : content['application/json'];
 
+/** True if the response to an operation is a stream of events, which ends only when the client or the server closes it. */
+export const isEventStream = ({ responses }: Pick<Operation, 'responses'>): boolean =>
+  Object.values(responses).some((response) => 'content' in response && 'text/event-stream' in response.content);
+
 export interface MediaType {
   schema: JsonSchema;
   example?: unknown;

@@ -47,7 +47,10 @@ test('the name of each operation is a known verb and what it is about, and fits 
     return !VERBS[verb]?.includes(row.method) || subject === '';
   });
   // The only name without a verb is that of a command which readers know.
-  expect(wrong.map(operationIdOf)).toEqual(['whoami']);
+  expect(
+    wrong.map(operationIdOf),
+    'begin the operationId with a verb of VERBS that has this method, or add a verb there',
+  ).toEqual(['whoami']);
 });
 
 test('a list returns rows, and a page of them has a cursor', () => {

@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from '../openapi/document.ts';
+import { isEventStream, type OpenApiDocument } from '../openapi/document.ts';
 import { NUMBERS } from './folders.ts';
 import { type Folder, foldersOf, type Step, variablesOf } from './steps.ts';
 
@@ -44,9 +44,6 @@ const folderItem = ({ name, description, steps }: Folder) => ({ name, descriptio
 
 function requestItem({ operation, method, path, params, query, headers, body, kept }: Step) {
   const isPublic = operation.security?.length === 0;
-  const isStream = Object.values(operation.responses).some(
-    (response) => 'content' in response && 'text/event-stream' in response.content,
-  );
   const segments = path
     .split('/')
     .slice(1)
@@ -54,7 +51,7 @@ function requestItem({ operation, method, path, params, query, headers, body, ke
   const sent = query.filter(({ required }) => required).map(({ name, value }) => `${name}=${value}`);
   const given = Object.entries({ ...headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) });
   const event = [
-    ...(isStream ? [script('prerequest', SKIP_STREAM)] : []),
+    ...(isEventStream(operation) ? [script('prerequest', SKIP_STREAM)] : []),
     script('test', [`pm.test('succeeds', () => pm.response.to.be.success);`, ...Object.entries(kept).map(keep)]),
   ];
   return {

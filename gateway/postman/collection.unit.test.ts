@@ -13,7 +13,9 @@ const names = [...ROUTES.map(operationIdOf), 'getHealth'];
 
 test('every operation is in the collection once, and the plan names no others', () => {
   const found = folders.flatMap(({ steps }) => steps.map(({ operation }) => operation.operationId));
-  expect(found.toSorted()).toEqual(names.toSorted());
+  expect(found.toSorted(), 'name the operation, or the folder of its tag, in gateway/postman/folders.ts').toEqual(
+    names.toSorted(),
+  );
   const planned = [...FOLDERS.flatMap(({ operations }) => operations), ...Object.keys(KEPT)];
   expect(planned.filter((name) => !names.includes(name))).toEqual([]);
 });
@@ -22,7 +24,11 @@ test('every variable of a request is a variable of the collection, and was given
   const given = new Set(['baseUrl', 'key', 'guildId', 'chatId', 'gameId', 'serverId', 'stream']);
   for (const { operation, kept, params, headers, body } of folders.flatMap(({ steps }) => steps)) {
     const used = [...JSON.stringify([params, headers, body]).matchAll(/\{\{(\w+)\}\}/g)].map(([, name]) => name ?? '');
-    expect([operation.operationId, used.filter((name) => !given.has(name))]).toEqual([operation.operationId, []]);
+    const unknown = used.filter((name) => !given.has(name));
+    expect(
+      [operation.operationId, unknown],
+      'list the operation behind the one whose response has the ID, in gateway/postman/folders.ts',
+    ).toEqual([operation.operationId, []]);
     for (const name of Object.keys(kept)) given.add(name);
   }
   expect(collection.variable.map(({ key }) => key).toSorted()).toEqual([...given].toSorted());

@@ -121,6 +121,7 @@ export const FOLDERS: readonly FolderPlan[] = [
 /** The folder of operations that no folder lists, by their tag. */
 export const FOLDER_OF_TAG: Record<string, string> = {
   gateway: 'Start',
+  auth: 'Start',
   lookup: 'Verification',
   members: 'Verification',
   bindings: 'Sync',

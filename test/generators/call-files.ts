@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from '#gateway/openapi/document.ts';
+import { isEventStream, type OpenApiDocument } from '#gateway/openapi/document.ts';
 import { NUMBERS } from '#gateway/postman/folders.ts';
 import { foldersOf, type Step, variablesOf } from '#gateway/postman/steps.ts';
 
@@ -54,7 +54,7 @@ function fetchOptions(step: Step): string {
   const { path, query, header, body } = partsOf(step);
   const params = fieldsOf({ path, query, header });
   const parts = [...(params ? [`params: { ${params} }`] : []), ...(body ? [`body: ${body}`] : [])];
-  return `{ ${[...parts, ...(isStream(step) ? ["parseAs: 'stream'"] : [])].join(', ')} }`;
+  return `{ ${[...parts, ...(isEventStream(step.operation) ? ["parseAs: 'stream'"] : [])].join(', ')} }`;
 }
 
 function heyOptions(step: Step): string {
@@ -69,7 +69,7 @@ function partsOf(step: Step): Record<'path' | 'query' | 'header' | 'body', strin
   return {
     path: objectLiteral(params),
     // A stream from the first event sends something at once.
-    query: objectLiteral(isStream(step) ? { after: 0 } : Object.fromEntries(required)),
+    query: objectLiteral(isEventStream(step.operation) ? { after: 0 } : Object.fromEntries(required)),
     header: objectLiteral(headers),
     body: body === undefined ? undefined : literal(body),
   };
@@ -82,12 +82,6 @@ const fieldsOf = (parts: Record<string, string | undefined>): string =>
     .filter(([, text]) => text !== undefined)
     .map(([name, text]) => `${name}: ${text}`)
     .join(', ');
-
-/** True if the response to a request is a stream that never ends. */
-export const isStream = ({ operation }: Step): boolean =>
-  Object.values(operation.responses).some(
-    (response) => 'content' in response && 'text/event-stream' in response.content,
-  );
 
 /** Writes a value as TypeScript, with the variables as fields of `values`. */
 const literal = (value: unknown): string =>

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { OpenApiDocument } from '#gateway/openapi/document.ts';
+import { isEventStream, type OpenApiDocument } from '#gateway/openapi/document.ts';
 import { NUMBERS } from '#gateway/postman/folders.ts';
 import { foldersOf, type Step, variablesOf } from '#gateway/postman/steps.ts';
-import { isStream, successStatuses } from './call-files.ts';
+import { successStatuses } from './call-files.ts';
 import type { LocalSystem } from './local-system.ts';
 
 const CLIENTS = ['openapi-fetch', 'hey-api'];
@@ -37,7 +37,7 @@ async function makeCall(client: string, calls: Calls, step: Step, values: Values
   const { operationId } = step.operation;
   const result = await calls[operationId]?.(values);
   if (!result) throw new Error(`${client} has no ${operationId}`);
-  if (isStream(step)) return checkStream(client, result);
+  if (isEventStream(step.operation)) return checkStream(client, result);
   const { response, data, error } = result;
   if (!response || !successStatuses(step).includes(response.status)) {
     throw new Error(`${client}: ${operationId} got ${response?.status}: ${JSON.stringify(error)}`);

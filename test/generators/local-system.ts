@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePorts } from '#local/ports.ts';
 
 /** A system that `npm start` would start, with the key of its demo guild. */
 export interface LocalSystem {
@@ -18,7 +18,8 @@ const START_MS = 60_000;
 /** Starts the whole system in a folder of its own, on a free port. */
 export async function startLocalSystem(folder: string): Promise<LocalSystem> {
   const repository = join(import.meta.dirname, '..', '..');
-  const environment = { ...process.env, DATA_DIR: folder, GATEWAY_PORT: String(await freePort()) };
+  const [port] = await freePorts(1);
+  const environment = { ...process.env, DATA_DIR: folder, GATEWAY_PORT: String(port) };
   const child = spawn(process.execPath, [join(repository, 'deploy/local/start.ts')], {
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -44,12 +45,3 @@ export async function startLocalSystem(folder: string): Promise<LocalSystem> {
 }
 
 const readGateway = (file: string): string => JSON.parse(readFileSync(file, 'utf8')).gateway;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
-}

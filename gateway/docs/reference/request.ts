@@ -1,4 +1,4 @@
-import { type Components, type Parameter, resolveRef } from '../../openapi/document.ts';
+import { type Components, isEventStream, type Parameter, resolveRef } from '../../openapi/document.ts';
 import type { Endpoint } from './topics.ts';
 
 /** The name that examples give the guild ID. In a JSON body it stands for the ID until the body is written as code. */
@@ -13,7 +13,6 @@ export interface ExampleRequest {
   namesGuildInHeader: boolean;
   /** The JSON body; undefined if the request has none. */
   body: unknown;
-  /** True if the response is a stream of events, which ends only when the client or the server closes it. */
   isStream: boolean;
 }
 
@@ -27,12 +26,10 @@ export function exampleRequest({ method, path, operation }: Endpoint, components
     target: withValues(path, required),
     needsKey: operation.security?.length !== 0,
     namesGuildInHeader: required.some(({ name }) => name === 'X-Guild-ID'),
-    isStream: Object.values(operation.responses).some((response) => isRecord(response) && hasStream(response)),
+    isStream: isEventStream(operation),
     body: isRecord(body) && 'guild_id' in body ? { ...body, guild_id: GUILD } : body,
   };
 }
-
-const hasStream = ({ content }: Record<string, unknown>) => isRecord(content) && 'text/event-stream' in content;
 
 function withValues(path: string, required: Parameter[]): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>

@@ -101,7 +101,7 @@ const TOPICS: readonly TopicSpec[] = [
     title: 'Your key',
     description: 'See what your API key may do, what the guild uses, and whether the API is available.',
     paths: /^\/(?:whoami|guilds\/[^/]+\/usage)(?:\/|$)/,
-    tags: ['gateway'],
+    tags: ['gateway', 'auth'],
   },
 ];
 
@@ -125,9 +125,8 @@ function topicOf({ path, operation }: Endpoint): TopicSpec {
   const route = path.replace(PREFIX, '');
   const found =
     TOPICS.find(({ paths }) => paths.test(route)) ??
-    TOPICS.find(({ tags }) => operation.tags.some((tag) => tags.includes(tag))) ??
-    TOPICS.at(-1);
-  if (!found) throw new Error('the reference has no topics');
+    TOPICS.find(({ tags }) => operation.tags.some((tag) => tags.includes(tag)));
+  if (!found) throw new Error(`${path} belongs to no topic: name its path or tag in gateway/docs/reference/topics.ts`);
   return found;
 }
 

@@ -6,7 +6,10 @@ export interface DayRange {
   lastDay: number;
 }
 
-/** What a staff member did on a day (UTC). The migration 0010_staff_days.sql describes the format of the totals. */
+/**
+ * What a staff member did on a day (UTC). The migration 0010_staff_days.sql describes the format of the totals, and
+ * deploy/decisions/0018-staff-report.md the reasons for it.
+ */
 export interface StaffDay {
   gameId: number;
   day: number;

@@ -7,6 +7,14 @@ export const WALK_STEP = 100_000;
 /** The primary key of a row without the guild, as text. */
 type Position = readonly string[];
 
+interface Walk {
+  database: Queryable;
+  table: string;
+  key: readonly KeyColumn[];
+  guildId: string;
+  step: number;
+}
+
 /**
  * Counts the rows of a guild in a table with many of them, in short statements that each count WALK_STEP rows in the order of
  * the primary key. It occupies one connection at a time and never holds a snapshot for long.
@@ -17,13 +25,13 @@ export async function countByWalking(
   guildId: string,
   step = WALK_STEP,
 ): Promise<number> {
-  const key = await primaryKeyOf(database, table);
-  if (key.length === 0) return countAfter(database, table, key, guildId, [], step);
+  const walk: Walk = { database, table, key: await primaryKeyOf(database, table), guildId, step };
+  if (walk.key.length === 0) return countAfter(walk, []);
   let rows = 0;
   let from: Position = [];
   for (;;) {
-    const next = await positionAfter(database, table, key, guildId, from, step);
-    if (!next) return rows + (await countAfter(database, table, key, guildId, from, step));
+    const next = await positionAfter(walk, from);
+    if (!next) return rows + (await countAfter(walk, from));
     rows += step;
     from = next;
   }
@@ -31,12 +39,8 @@ export async function countByWalking(
 
 /** Returns the position of the row that is `step` rows after a position; undefined if there are fewer rows. */
 async function positionAfter(
-  database: Queryable,
-  table: string,
-  key: readonly KeyColumn[],
-  guildId: string,
+  { database, table, key, guildId, step }: Walk,
   from: Position,
-  step: number,
 ): Promise<Position | undefined> {
   const names = key.map(({ name }) => name).join(', ');
   const texts = key.map(({ name }, index) => `${name}::text AS k${index}`).join(', ');
@@ -48,14 +52,7 @@ async function positionAfter(
   return row && key.map((_, index) => row[`k${index}`] as string);
 }
 
-async function countAfter(
-  database: Queryable,
-  table: string,
-  key: readonly KeyColumn[],
-  guildId: string,
-  from: Position,
-  step: number,
-): Promise<number> {
+async function countAfter({ database, table, key, guildId, step }: Walk, from: Position): Promise<number> {
   const text = `SELECT count(*) AS rows FROM (${inKeyOrder(table, key, conditionOf(key, from), step)}) AS counted`;
   const [row] = await database.query<{ rows: number }>(longRunning(text), [guildId, ...from]);
   return row?.rows ?? 0;
