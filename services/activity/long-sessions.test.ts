@@ -30,20 +30,20 @@ async function insertSessions(amount: number, days: number, isEnded = false): Pr
 
 test('a sweep ends fewer sessions at once if they are long', async () => {
   await insertSessions(12, 100);
-  const found: number[] = [];
-  for (let mayFindMore = true; mayFindMore; ) {
-    await fixture.database.transaction(async (transaction) => {
+  const sweep = () =>
+    fixture.database.transaction(async (transaction) => {
       await transaction.query(
         `UPDATE activity.sessions SET check_at = to_timestamp(0) WHERE guild_id = $1 AND ended_at IS NULL`,
         [guildId],
       );
-      const checked = await endSilent(transaction, new Date(fixture.clock.now() + 1), now(), 200);
-      found.push(checked.ended.length);
-      ({ mayFindMore } = checked);
+      const { ended, mayFindMore } = await endSilent(transaction, new Date(fixture.clock.now() + 1), now(), 200);
+      return [ended.length, mayFindMore];
     });
-  }
   // Five sessions have 500 days, and one more makes it more than that.
-  expect(found).toEqual([6, 6]);
+  expect([await sweep(), await sweep()]).toEqual([
+    [6, true],
+    [6, false],
+  ]);
 });
 
 test('one session that is longer than a sweep allows is ended', async () => {
