@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import type { ApiError } from '#kit/errors.ts';
+import { type ApiError, asApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
@@ -62,7 +62,7 @@ export class RequestCounts implements Part {
     const { metrics } = options;
     this.#dropped = metrics.counter(
       'gateway_request_counts_dropped_total',
-      'Requests that are missing in the usage of their guild, because too many counts waited to be reported to the auth service',
+      'Requests that are missing in the usage of their guild, because too many counts waited to be reported to the auth service, or because it rejected them as invalid',
     );
     metrics.gauge(
       'gateway_request_counts',
@@ -88,10 +88,8 @@ export class RequestCounts implements Part {
       if (this.#counts.size === 0 && !this.#report) return;
     }
     const { log } = this.#options;
-    log.warn(
-      { counts: this.#counts.size },
-      'failed to report counted requests before the exit, the usage of guilds lacks them',
-    );
+    const counts = this.#counts.size + (this.#report?.counts.length ?? 0);
+    log.warn({ counts }, 'failed to report counted requests before the exit, the usage of guilds lacks them');
   }
 
   /** Counts a request that is passed on to a service. */
@@ -135,7 +133,7 @@ export class RequestCounts implements Part {
   async #send(): Promise<void> {
     try {
       for (this.#report ??= this.#nextReport(); this.#report; this.#report = this.#nextReport()) {
-        await this.#options.client.reportRequests(this.#report);
+        await this.#deliver(this.#report);
       }
     } catch (error) {
       this.#options.log.debug({ err: error }, 'failed to report counted requests, will retry');
@@ -143,8 +141,21 @@ export class RequestCounts implements Part {
   }
 
   /**
-   * Moves counts into a new report; returns undefined if there are none. Requests from now on belong to a later report.
+   * Sends a report. One that the auth service rejects as invalid is dropped, because it would be rejected each time and hold
+   * up all reports after it.
    */
+  async #deliver(report: ReportRequestsRequest): Promise<void> {
+    try {
+      await this.#options.client.reportRequests(report);
+    } catch (error) {
+      if (asApiError(error).code !== 'INVALID_REQUEST') throw error;
+      const lost = report.counts.reduce((sum, { allowed, rejected }) => sum + allowed + rejected, 0);
+      this.#dropped.inc(lost);
+      this.#options.log.error({ err: error, requests: lost }, 'the auth service rejected counted requests as invalid');
+    }
+  }
+
+  /** Moves counts into a new report; returns undefined if there are none. Requests from now on belong to a later report. */
   #nextReport(): ReportRequestsRequest | undefined {
     if (this.#counts.size === 0) return undefined;
     const all = [...this.#counts];

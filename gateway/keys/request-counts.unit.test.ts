@@ -169,3 +169,24 @@ test('a gateway that cannot report when it stops gives up after three attempts',
   await counts.stop();
   expect(calls).toBe(3);
 });
+
+test('a report that the auth service rejects as invalid is dropped, and does not hold up the next ones', async () => {
+  const received: number[] = [];
+  const client = {
+    reportRequests: async ({ sequence }: ReportRequestsRequest) => {
+      received.push(sequence);
+      if (sequence === 1) throw new ApiError('INVALID_REQUEST');
+      return {};
+    },
+  };
+  const metrics = new Metrics();
+  const parts = { clock: new ManualClock(), metrics, log: silentLog, reporter: 'gateway-1' };
+  const counts = new RequestCounts({ client, ...parts });
+  counts.allowed({ guildId: GUILD }, LOOKUP);
+  counts.rejected({ guildId: GUILD }, LOOKUP, limited);
+  await counts.send();
+  counts.allowed({ guildId: GUILD }, LOOKUP);
+  await counts.send();
+  expect(received).toEqual([1, 2]);
+  expect(await metric(metrics, 'gateway_request_counts_dropped_total')).toBe(2);
+});

@@ -124,7 +124,7 @@ export class Sessions {
     return {
       name: 'silent staff sessions',
       sweep: async () => {
-        const { ended, checked } = await database.transaction(async (transaction) => {
+        const { ended, mayFindMore } = await database.transaction(async (transaction) => {
           const found = await store.endSilent(transaction, this.#silentSince(), this.#now(), MAX_CHECKED);
           await events.record(
             transaction,
@@ -133,7 +133,7 @@ export class Sessions {
           return found;
         });
         for (const { guildId, sessionId } of ended) telemetry.sessionLapsed(guildId, sessionId);
-        return checked === MAX_CHECKED;
+        return mayFindMore;
       },
     };
   }

@@ -64,7 +64,7 @@ export class StaffCounts {
 
   /** True if the staff member was active in the interval. */
   isActive(index: number): boolean {
-    return [this.sessions, this.seconds, this.actionCount].some((column) => column[index] !== 0);
+    return this.sessions[index] !== 0 || this.seconds[index] !== 0 || this.actionCount[index] !== 0;
   }
 
   #actionsOf(type: string): Column {

@@ -1,5 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { findStaff, readStaffDays } from '../store/staff-days.ts';
+import { findStaff, type OpenSession, readStaffDays, type StaffDay } from '../store/staff-days.ts';
 import { ReportIntervals, type ReportRange } from './report-intervals.ts';
 import { StaffCounts } from './staff-counts.ts';
 
@@ -49,17 +49,13 @@ export class StaffReport {
       const search = { after: position, limit: STAFF_PER_SEARCH };
       const found = await findStaff(this.#database, guildId, intervals, search);
       const active = found.filter(({ isActive }) => isActive).map(({ gameId }) => gameId);
-      for (let next = 0; next < active.length; ) {
-        // Reads one row more than the page size: if it exists, there is another page.
-        const ids = active.slice(next, next + Math.min(STAFF_PER_READ, limit + 1 - staff.length));
-        next += ids.length;
-        for (const member of await this.#read(guildId, ids, intervals)) {
-          const last = staff.at(-1);
-          if (last && (staff.length === limit || bytes > MAX_TYPE_BYTES))
-            return { intervals, staff, next: last.gameId };
-          staff.push(member);
-          bytes += typeBytesOf(member);
-        }
+      // One more than the page may have shows whether there is another page.
+      const missing = () => limit + 1 - staff.length;
+      for await (const member of this.#members(guildId, active, intervals, missing)) {
+        const last = staff.at(-1);
+        if (last && (staff.length === limit || bytes > MAX_TYPE_BYTES)) return { intervals, staff, next: last.gameId };
+        staff.push(member);
+        bytes += typeBytesOf(member);
       }
       if (found.length < STAFF_PER_SEARCH) return { intervals, staff, next: undefined };
       position = found.at(-1)?.gameId ?? position;
@@ -67,17 +63,49 @@ export class StaffReport {
     return { intervals, staff, next: position };
   }
 
-  /** Returns the activity of staff members, without those who were not active in any interval. */
-  async #read(guildId: string, gameIds: readonly number[], intervals: ReportIntervals): Promise<StaffMemberReport[]> {
-    const byMember = new Map(gameIds.map((gameId) => [gameId, new StaffCounts(intervals)]));
-    for (const row of await readStaffDays(this.#database, guildId, gameIds, intervals)) {
-      const counts = byMember.get(row.gameId);
-      if (row.day === null) counts?.addOpenSession(row);
-      else counts?.addDay(row);
+  /**
+   * Yields the activity of staff members, without those who were not active in any interval. While the days of some are being
+   * added up, those of the next ones are read, if the page needs them: `missing` returns how many it still needs.
+   */
+  async *#members(
+    guildId: string,
+    gameIds: readonly number[],
+    intervals: ReportIntervals,
+    missing: () => number,
+  ): AsyncGenerator<StaffMemberReport> {
+    let next = 0;
+    const startRead = (amount: number) => {
+      const ids = gameIds.slice(next, next + Math.max(0, Math.min(STAFF_PER_READ, amount)));
+      if (ids.length === 0) return undefined;
+      next += ids.length;
+      const rows = readStaffDays(this.#database, guildId, ids, intervals);
+      // If the page ends before these days are needed, nobody waits for them.
+      rows.catch(() => undefined);
+      return { ids, rows };
+    };
+    for (let read = startRead(missing()); read; ) {
+      const rows = await read.rows;
+      const ahead = startRead(missing() - read.ids.length);
+      yield* activeMembers(read.ids, rows, intervals);
+      read = ahead ?? startRead(missing());
     }
-    const members = [...byMember].map(([gameId, counts]) => ({ gameId, counts }));
-    return members.filter(({ counts }) => intervals.intervals.some((_, index) => counts.isActive(index)));
   }
+}
+
+/** Adds up the days of staff members. Leaves out those who were not active in any interval. */
+function activeMembers(
+  gameIds: readonly number[],
+  rows: readonly (StaffDay | OpenSession)[],
+  intervals: ReportIntervals,
+): StaffMemberReport[] {
+  const byMember = new Map(gameIds.map((gameId) => [gameId, new StaffCounts(intervals)]));
+  for (const row of rows) {
+    const counts = byMember.get(row.gameId);
+    if (row.day === null) counts?.addOpenSession(row);
+    else counts?.addDay(row);
+  }
+  const members = [...byMember].map(([gameId, counts]) => ({ gameId, counts }));
+  return members.filter(({ counts }) => intervals.intervals.some((_, index) => counts.isActive(index)));
 }
 
 /** Returns about how many bytes the counts by action type take in a response. */

@@ -95,7 +95,8 @@ CREATE FUNCTION activity.delete_empty_day(changed activity.staff_days) RETURNS v
 $$;
 
 -- Adds sessions to the totals (sign 1), or subtracts them (-1). Days are locked in the order of their key, so that
--- concurrent transactions cannot deadlock.
+-- concurrent transactions cannot deadlock. Nothing is computed for sessions whose days have been erased, so that many long
+-- sessions can be erased with one statement.
 CREATE FUNCTION activity.count_sessions(sessions activity.sessions[], sign integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changed record;
@@ -106,6 +107,12 @@ BEGIN
       array_agg(total.value * sign) AS changes
     FROM unnest(sessions) AS session
     CROSS JOIN LATERAL activity.session_totals(session.started_at, session.ended_at, session.idle_seconds) AS total
+    WHERE sign = 1 OR EXISTS (
+      SELECT FROM activity.staff_days AS days
+      WHERE days.guild_id = session.guild_id AND days.game_id = session.game_id
+        AND days.day BETWEEN (session.started_at AT TIME ZONE 'UTC')::date
+          AND (greatest(session.started_at, session.ended_at) AT TIME ZONE 'UTC')::date
+    )
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
   LOOP
     IF sign = 1 THEN
@@ -153,9 +160,21 @@ BEGIN
   END LOOP;
 END $$;
 
--- Counts only ended sessions, so that a heartbeat of an open session changes no total.
+-- Counts only ended sessions, so that a heartbeat of an open session changes no total, and neither does an update that leaves
+-- an ended session as it was, such as that of a repeated request to end it.
 CREATE FUNCTION activity.sessions_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    IF NOT EXISTS (
+      SELECT removed::activity.sessions FROM removed WHERE ended_at IS NOT NULL
+      EXCEPT SELECT added::activity.sessions FROM added WHERE ended_at IS NOT NULL
+    ) AND NOT EXISTS (
+      SELECT added::activity.sessions FROM added WHERE ended_at IS NOT NULL
+      EXCEPT SELECT removed::activity.sessions FROM removed WHERE ended_at IS NOT NULL
+    ) THEN
+      RETURN NULL;
+    END IF;
+  END IF;
   IF TG_OP <> 'INSERT' THEN
     IF EXISTS (SELECT FROM removed WHERE ended_at IS NOT NULL) THEN
       PERFORM activity.count_sessions(

@@ -142,30 +142,46 @@ export async function endSession(
 }
 
 /**
- * Checks up to `limit` open sessions that may have missed their heartbeats, the longest due first. Ends those without a
- * heartbeat since `silentSince` as of their last heartbeat, and lets the others be checked again when they would have
- * lapsed. Returns the ended sessions, and the number of checked ones.
+ * The seconds of the sessions that one call of endSilent checks, unless a single session is longer: the triggers that count
+ * ended sessions take up to a millisecond for each day of a session, and all of them must fit into the statement timeout.
+ */
+const MAX_CHECKED_SECONDS = 500 * 86_400;
+
+/**
+ * Checks up to `limit` open sessions that may have missed their heartbeats, the longest due first; fewer if they are very long.
+ * Ends those without a heartbeat since `silentSince` as of their last heartbeat, and lets the others be checked again when they would
+ * have lapsed. Returns the ended sessions, and if more sessions may be due.
  */
 export async function endSilent(
   on: Queryable,
   silentSince: Date,
   now: Date,
   limit: number,
-): Promise<{ ended: Session[]; checked: number }> {
-  const checked = await on.query<Session>(
+): Promise<{ ended: Session[]; mayFindMore: boolean }> {
+  const checked = await on.query<Session & { due: number }>(
     `WITH due AS MATERIALIZED (
-       SELECT guild_id, session_id FROM activity.sessions
+       SELECT guild_id, session_id, beat_at - started_at AS length, check_at FROM activity.sessions
        WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2
        ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED
+     ), chosen AS (
+       SELECT guild_id, session_id FROM (
+         SELECT guild_id, session_id, sum(length) OVER
+           (ORDER BY check_at, guild_id, session_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS length_before
+         FROM due
+       ) AS measured WHERE length_before IS NULL OR length_before <= $4 * interval '1 second'
      ), sessions AS (
        UPDATE activity.sessions SET ended_at = CASE WHEN beat_at < $1 THEN beat_at END,
          end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = ${lapseOf('beat_at')}
-       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM due) RETURNING *
+       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM chosen) RETURNING *
      )
-     SELECT ${SESSION} FROM sessions ORDER BY ended_at, guild_id, session_id`,
-    [silentSince, now, limit],
+     SELECT ${SESSION}, (SELECT count(*) FROM due)::int AS due FROM sessions ORDER BY ended_at, guild_id, session_id`,
+    [silentSince, now, limit, MAX_CHECKED_SECONDS],
   );
-  return { ended: checked.filter(({ endedAt }) => endedAt !== null), checked: checked.length };
+  const due = checked[0]?.due ?? 0;
+  return {
+    ended: checked.filter(({ endedAt }) => endedAt !== null),
+    mayFindMore: due === limit || due > checked.length,
+  };
 }
 
 export interface SessionFilters {

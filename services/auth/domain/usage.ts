@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { ApiError } from '#kit/errors.ts';
 import { SingleFlight } from '#kit/resilience/single-flight.ts';
 import type { QuotaUse } from '#kit/usage/quota-use.ts';
@@ -32,11 +33,12 @@ export interface UsageOptions {
 
 /**
  * Reads the usage of guilds from all services. The verification of keys comes first in this process: few usages are read at
- * the same time, and each uses one database connection at a time.
+ * the same time, and only one of them at a time reads the stored requests.
  */
 export class Usage {
   readonly #options: UsageOptions;
   readonly #reads = new SingleFlight<GuildUsage>();
+  readonly #oneRequestsRead = pLimit(1);
   #reading = 0;
 
   constructor(options: UsageOptions) {
@@ -52,21 +54,20 @@ export class Usage {
       if (this.#reading >= MAX_READS) {
         throw new ApiError('UNAVAILABLE', { message: 'The usage of too many guilds is being read, try again soon' });
       }
-      this.#reading++;
-      try {
-        return await this.#read(guildId);
-      } finally {
-        this.#reading--;
-      }
+      return this.#read(guildId);
     });
   }
 
   async #read(guildId: string): Promise<GuildUsage> {
     const { requests, own, others } = this.#options;
-    const [stored, ...services] = await Promise.all([
-      requests.read(guildId).then(async (counts) => ({ counts, ...(await own(guildId)) })),
+    const reads = [
+      this.#oneRequestsRead(() => requests.read(guildId)).then(async (counts) => ({ counts, ...(await own(guildId)) })),
       ...others.map((read) => read(guildId)),
-    ]);
+    ] as const;
+    this.#reading++;
+    // If one read fails, the others go on: the usage counts as being read until all of them have ended.
+    void Promise.allSettled(reads).then(() => this.#reading--);
+    const [stored, ...services] = await Promise.all(reads);
     const all = [stored, ...services];
     const quotas = all.flatMap((service) => service.quotas).toSorted((a, b) => (a.quota < b.quota ? -1 : 1));
     return {

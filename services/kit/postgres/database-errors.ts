@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { ApiError } from '../errors.ts';
 
 /** True if a write violated a unique constraint: the named one, or any if no name is passed. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
@@ -28,6 +29,12 @@ export function isRetryable(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
 }
 
+/** True if a statement took longer than the statement timeout; also for the error of the API that was caused by it. */
+export function isStatementTimeout(error: unknown): boolean {
+  const cause = error instanceof ApiError ? error.cause : error;
+  return cause instanceof DatabaseError && cause.code === QUERY_CANCELED;
+}
+
 /** True if a prepared statement is missing or its columns have changed: a new connection has to prepare it again. */
 function isStatementLost({ code, routine }: DatabaseError): boolean {
   // The error is identified by the routine of PostgreSQL that reported it, because the message depends on the server's
@@ -40,4 +47,5 @@ const UNKNOWN_STATEMENT = '26000';
 const DUPLICATE_STATEMENT = '42P05';
 const NOT_SUPPORTED = '0A000';
 const READ_ONLY = '25006';
+const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';

@@ -82,3 +82,23 @@ test('retention sweeps once a minute, one sweep at a time, and a stop waits for 
   await draining;
   vi.useRealTimers();
 });
+
+test('retention deletes fewer rows at once if a batch takes longer than the statement timeout', async () => {
+  await database.query(`CREATE FUNCTION fleet.slow() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF (SELECT count(*) FROM removed) > 200 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = 'query_canceled'; END IF;
+      RETURN NULL;
+    END $$`);
+  await database.query(`CREATE TRIGGER slow AFTER DELETE ON fleet.idempotency REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION fleet.slow()`);
+  await database.query(
+    `INSERT INTO fleet.idempotency (guild_id, method, path, key, body_hash, created_at)
+     SELECT '1', 'POST', '/', n::text, '', $1 FROM generate_series(1, 300) n`,
+    [new Date(clock.now())],
+  );
+  clock.advance(1_001);
+  const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 1 };
+  await new Retention({ database: sweeper, rules: [rule], clock, log }).sweep();
+  expect(await database.query('SELECT count(*) AS count FROM fleet.idempotency')).toEqual([{ count: 0 }]);
+  await database.query('DROP FUNCTION fleet.slow CASCADE');
+});

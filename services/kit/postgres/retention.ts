@@ -1,10 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { isStatementTimeout } from './database-errors.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
 /** The maximum number of rows that one statement deletes, few enough to hold locks only briefly. */
 const BATCH = 1_000;
+/** How much smaller the batches of a sweep become after one that took longer than the statement timeout. */
+const BATCH_REDUCTION = 8;
 const SWEEP_EVERY_MS = 60_000;
 /**
  * The maximum number of batches that one sweep reads of a table without an index on the time; the next sweep continues
@@ -81,13 +84,20 @@ export class Retention implements Part {
 
   async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
     const before = new Date(this.#clock.now() - seconds * 1000);
-    for (let deleted = BATCH; deleted === BATCH && !this.#isStopped; ) {
-      const rows = await this.#database.query(
-        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-           SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-        [before],
-      );
-      deleted = rows.length;
+    let batch = BATCH;
+    for (let isLeft = true; isLeft && !this.#isStopped; ) {
+      try {
+        const rows = await this.#database.query(
+          `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+             SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${batch} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+          [before],
+        );
+        isLeft = rows.length === batch;
+      } catch (error) {
+        // Deleting some rows takes long because of their triggers. Without smaller batches no row would ever be deleted.
+        if (!isStatementTimeout(error) || batch === 1) throw error;
+        batch = Math.ceil(batch / BATCH_REDUCTION);
+      }
     }
   }
 

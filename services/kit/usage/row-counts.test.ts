@@ -7,7 +7,7 @@ import { type Database, prepared } from '../postgres/pool.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { MAX_EXACT, RowCounts } from './row-counts.ts';
-import { countByWalking } from './row-walk.ts';
+import { countByWalking, WALK_STEP } from './row-walk.ts';
 
 const GUILD = '900000000000000001';
 const OTHER = '900000000000000002';
@@ -19,6 +19,8 @@ let log: Logger;
 let statements: string[] = [];
 /** Awaited before each statement of a count in the background. */
 let gate: Promise<void> = Promise.resolve();
+/** Awaited before each statement that counts small tables. */
+let exactGate: Promise<void> = Promise.resolve();
 let watched: Database;
 
 beforeAll(async () => {
@@ -31,6 +33,7 @@ beforeAll(async () => {
       const text = typeof statement === 'string' ? statement : statement.text;
       statements.push(text);
       if (text.includes('OFFSET')) await gate;
+      if (text.includes('AS c0')) await exactGate;
       return database.query(statement, values);
     },
   };
@@ -42,6 +45,7 @@ afterAll(async () => {
 beforeEach(async () => {
   statements = [];
   gate = Promise.resolve();
+  exactGate = Promise.resolve();
   await database.query(
     'CREATE TABLE notes (guild_id text COLLATE "C", at timestamptz, name text COLLATE "C", PRIMARY KEY (guild_id, at, name))',
   );
@@ -109,6 +113,34 @@ describe('a small guild', () => {
   });
 });
 
+describe('a statement that takes long', () => {
+  test('occupies one connection, however many guilds are counted and however often', async () => {
+    const held = Promise.withResolvers<void>();
+    exactGate = held.promise;
+    const counts = createCounts();
+    const guilds = [GUILD, OTHER, '900000000000000003'];
+    const running = () => statements.filter((text) => text.includes('AS c0')).length;
+    for (let call = 0; call < 2; call++) {
+      const errors = await Promise.all(guilds.map((guild) => counts.of(guild).catch((error: unknown) => error)));
+      for (const error of errors) expect(error).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 5 });
+      expect(running()).toBe(1);
+    }
+    held.resolve();
+    expect((await counts.of(GUILD))[0]?.rows).toBe(0);
+  });
+
+  test('makes calls about more than a hundred guilds fail at once', async () => {
+    const held = Promise.withResolvers<void>();
+    exactGate = held.promise;
+    const counts = createCounts();
+    const guilds = Array.from({ length: 105 }, (_, n) => String(910000000000000000n + BigInt(n)));
+    const errors = await Promise.all(guilds.map((guild) => counts.of(guild).then(String, String)));
+    expect(errors.filter((message) => message.includes('too many guilds'))).toHaveLength(4);
+    held.resolve();
+    await vi.waitFor(async () => expect(await counts.of(GUILD)).toHaveLength(2), { timeout: 20_000 });
+  });
+});
+
 describe('a large guild', () => {
   const rows = MAX_EXACT + 5_000;
 
@@ -163,7 +195,7 @@ describe('a large guild', () => {
     const counts = createCounts();
     const found = await Promise.all([...guilds, ...guilds].map((guild) => counts.of(guild)));
     expect(found.map(([links]) => links?.rows)).toEqual(Array(4).fill(rows));
-    expect(statements.filter((text) => text.includes('OFFSET'))).toHaveLength(2);
+    expect(statements.filter((text) => text.includes('OFFSET'))).toHaveLength(2 * Math.ceil(rows / WALK_STEP));
   });
 
   test('whose count fails gets the error, and the next call counts again', async () => {

@@ -4,7 +4,8 @@ import pLimit from 'p-limit';
 import type { RetainedKind } from '#proto/rest/retained-kinds.ts';
 import { ApiError } from '../errors.ts';
 import type { ErasureRule } from '../personal-data/erasure-rules.ts';
-import { type Database, type Prepared, prepared, type Queryable } from '../postgres/pool.ts';
+import { type Database, longRunning, prepared, type Queryable } from '../postgres/pool.ts';
+import type { Statement } from '../postgres/statements.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import { SingleFlight } from '../resilience/single-flight.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -14,11 +15,13 @@ import { countByWalking } from './row-walk.ts';
 
 /** Up to this many rows of a table are counted for each call; more are counted in the background. */
 export const MAX_EXACT = 20_000;
+/** How long, in milliseconds, a call waits for the count of small tables. */
+const EXACT_WAIT_MS = 1_500;
 /** How long, in milliseconds, a call waits for a count in the background. */
 const WAIT_MS = 1_000;
 /** The seconds after which a caller may ask again for rows that are still being counted. */
 const RETRY_SECONDS = 5;
-/** The maximum number of counts that wait for the one that is running. */
+/** The maximum number of counts of each sort, exact ones and ones in the background, that wait for the one that is running. */
 const MAX_WAITING = 100;
 const MAX_STORED = 10_000;
 /**
@@ -54,16 +57,19 @@ export interface RetainedRows {
 }
 
 /**
- * Counts the rows of a guild in the tables of a service. Small tables are counted exactly in one statement that reads
- * at most MAX_EXACT index entries of each table. Larger ones are counted in the background, one at a time, and the
- * count is used for a time that grows with it.
+ * Counts the rows of a guild in the tables of a service. Small tables are counted exactly in one statement that reads at most
+ * MAX_EXACT index entries of each table. Larger ones are counted in the background, and the count is used for a time that
+ * grows with it. One statement of each sort runs at a time, so that two connections of the pool are occupied at most, however
+ * slow the statements are and however many guilds are counted.
  */
 export class RowCounts {
   readonly #options: RowCountsOptions;
   readonly #rules: readonly CountedRule[];
-  #statement: Prepared | undefined;
+  #statement: Statement | undefined;
   readonly #stored = new LRUCache<string, StoredCount>({ max: MAX_STORED });
   readonly #calls = new SingleFlight<RetainedRows[]>();
+  readonly #exactCounts = new SingleFlight<Record<string, number | null>>();
+  readonly #oneExactCount = pLimit(1);
   readonly #walks = new SingleFlight<number>();
   readonly #oneWalk = pLimit(1);
   readonly #now: () => number;
@@ -88,9 +94,7 @@ export class RowCounts {
   }
 
   async #count(guildId: string): Promise<RetainedRows[]> {
-    const { database } = this.#options;
-    this.#statement ??= await boundedCounts(database, this.#rules);
-    const [counts = {}] = await database.query<Record<string, number | null>>(this.#statement, [guildId]);
+    const counts = await this.#countExactly(guildId);
     const rows = new Map<RetainedKind, number>();
     const byRule = await Promise.all(
       this.#rules.map(async (rule, index) => {
@@ -103,6 +107,28 @@ export class RowCounts {
     );
     for (const { rule, count } of byRule) rows.set(rule.holds, (rows.get(rule.holds) ?? 0) + count);
     return [...rows].map(([kind, count]) => ({ kind, rows: count }));
+  }
+
+  /**
+   * Returns the rows of each table, at most MAX_EXACT + 1. Throws UNAVAILABLE if that takes long; the statement then keeps its
+   * place until PostgreSQL has responded, so that repeated calls cannot occupy several connections.
+   */
+  async #countExactly(guildId: string): Promise<Record<string, number | null>> {
+    const counting = this.#exactCounts.run(guildId, async () => {
+      if (this.#oneExactCount.pendingCount >= MAX_WAITING) throw tooManyGuilds();
+      return this.#oneExactCount(async () => {
+        const { database } = this.#options;
+        this.#statement ??= await boundedCounts(database, this.#rules);
+        const [counts = {}] = await database.query<Record<string, number | null>>(this.#statement, [guildId]);
+        return counts;
+      });
+    });
+    counting.catch(() => undefined);
+    try {
+      return await within(EXACT_WAIT_MS, counting);
+    } catch (error) {
+      throw error instanceof DeadlineError ? stillCounting() : error;
+    }
   }
 
   async #countMany(table: string, guildId: string): Promise<number> {
@@ -120,16 +146,12 @@ export class RowCounts {
       if (!(error instanceof DeadlineError)) throw error;
       // While a new count runs, the old count is used until it is twice as old as usual.
       if (stored && age < 2 * freshMs) return stored.rows;
-      const message = 'The rows of this guild are being counted, try again in a few seconds';
-      throw new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });
+      throw stillCounting();
     }
   }
 
   async #walk(key: string, table: string, guildId: string): Promise<number> {
-    if (this.#oneWalk.pendingCount >= MAX_WAITING) {
-      const message = 'The rows of too many guilds are being counted, try again in a few seconds';
-      throw new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });
-    }
+    if (this.#oneWalk.pendingCount >= MAX_WAITING) throw tooManyGuilds();
     return this.#oneWalk(async () => {
       const countedAt = this.#now();
       const stopTimer = this.#seconds.startTimer();
@@ -147,12 +169,26 @@ export class RowCounts {
   }
 }
 
-/** The statement that counts the rows of the guild `$1`: one row with a column for each rule, at most MAX_EXACT + 1. */
-async function boundedCounts(database: Queryable, rules: readonly CountedRule[]): Promise<Prepared> {
+function stillCounting(): ApiError {
+  const message = 'The rows of this guild are being counted, try again in a few seconds';
+  return new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });
+}
+
+function tooManyGuilds(): ApiError {
+  const message = 'The rows of too many guilds are being counted, try again in a few seconds';
+  return new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });
+}
+
+/**
+ * The statement that counts the rows of the guild `$1`: one row with a column for each rule, at most MAX_EXACT + 1. It has no
+ * timeout of a read, so that it is not abandoned while it still occupies its connection.
+ */
+async function boundedCounts(database: Queryable, rules: readonly CountedRule[]): Promise<Statement> {
   const columns: string[] = [];
   for (const [index, { table, rowCount }] of rules.entries()) {
     const rows = async () => inKeyOrder(table, await primaryKeyOf(database, table), 'guild_id = $1', MAX_EXACT + 1);
     columns.push(`(${rowCount ?? `SELECT count(*) FROM (${await rows()}) AS counted`}) AS c${index}`);
   }
-  return prepared(`SELECT ${columns.join(', ')}`);
+  const text = `SELECT ${columns.join(', ')}`;
+  return { ...longRunning(text), ...prepared(text) };
 }

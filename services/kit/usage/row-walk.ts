@@ -1,8 +1,11 @@
 import { longRunning, type Queryable } from '../postgres/pool.ts';
 import { inKeyOrder, type KeyColumn, primaryKeyOf } from './primary-key.ts';
 
-/** The rows that one statement counts: few enough for a fraction of a second, even if none of them is in memory. */
-export const WALK_STEP = 100_000;
+/**
+ * The rows that one statement counts: few enough that it ends long before the statement timeout, even if each row has to be
+ * read from a slow disk.
+ */
+export const WALK_STEP = 20_000;
 
 /** The primary key of a row without the guild, as text. */
 type Position = readonly string[];
