@@ -7,11 +7,11 @@ import { guildDataModule, scriptOf } from './place.ts';
 const PLACE = 4001;
 const ESTHER = '920000000000000005';
 /** Servers that start together spread their requests over up to a minute. Here they send them soon. */
-const SHORT_PAUSES = 'services = { random = function() return 0.1 end }';
+const SHORT_PAUSES = 'services = { random = function() return 0.01 end }';
 /** A heartbeat acknowledges commands every 15 s. */
 const patience = { timeout: 50_000, interval: 200 };
 /** Reads of activity are limited to 100 a minute, which the tests of this file share. */
-const slowly = { timeout: 58_000, interval: 2_000 };
+const slowly = { timeout: 58_000, interval: 1_000 };
 
 let network: Network;
 let database: Client;
