@@ -23,7 +23,7 @@ export type Guide = (typeof GUIDES)[number];
 
 const FOLDER = join(import.meta.dirname, 'guides');
 
-/** The guide whose first example sets the constants and the function that the examples of all other guides use. */
+/** The guide whose first example sets the constants, or creates the client, that the examples of all other guides use. */
 const SET_UP = { guide: 'start', example: '01-set-up' };
 
 /** The address that the example files have, which a page replaces by the address of the API. */
@@ -94,7 +94,7 @@ class ExampleBlocks {
   #setUp(): Html {
     const example = examplesOf(SET_UP.guide).get(SET_UP.example);
     if (!example) throw new Error('the set-up of the examples is missing');
-    return html`<details><summary>Set up: the key, the guild and the function that the examples use</summary>
+    return html`<details><summary>Set up: the key, the guild and the client that the examples use</summary>
 ${this.#tabs.render('Before the first example', this.#withServer(example), `${SET_UP.guide}/${SET_UP.example}`)}</details>
 `;
   }

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EXAMPLES_FOLDER, examplesOf, type Language } from '#gateway/docs/examples.ts';
 import { EXAMPLE_URL } from '#gateway/docs/guides.ts';
 import { createEngine, Universe } from '../../clients/luau/test/engine/engine.ts';
+import { readModules } from '../../clients/luau/test/engine/modules.ts';
+import { unpackClient } from '../../clients/typescript/pack.ts';
 import type { Recorder } from './recorder.ts';
 
 const TIMEOUT_MS = 50_000;
@@ -14,6 +16,7 @@ const TIMEOUT_MS = 50_000;
 const EXAMPLE_KEY = 'service_900000000000000001_...';
 const EXAMPLE_WEBHOOK_URL = 'https://example.com/hooks';
 
+const LUAU_MODULE = join(import.meta.dirname, '../../clients/luau/src');
 const UNIVERSE = 30001;
 const PLACE = 40001;
 
@@ -45,19 +48,16 @@ export const RUNNERS: Record<Language, (options: RunOptions) => Promise<string>>
       ...(step.name === SET_UP ? [] : [`curl -sS '${options.recorder.stepUrl(stepName(step))}'`]),
       withValues(step.code, options),
     ]);
-    const folder = mkdtempSync(join(tmpdir(), 'guild-data-examples-'));
-    try {
+    return await inNewFolder(async (folder) => {
       writeFileSync(join(folder, 'examples.sh'), lines.join('\n'));
       return await outputOf('bash', ['-e', 'examples.sh'], folder, {});
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    });
   },
 
   async ts({ steps, recorder, key, webhookUrl, port }) {
     const lines = steps.flatMap((step) => [
       `await fetch(${JSON.stringify(recorder.stepUrl(stepName(step)))});`,
-      `await import(${JSON.stringify(join(EXAMPLES_FOLDER, `${stepName(step)}.ts`))});`,
+      `await import(${JSON.stringify(`./${stepName(step)}.ts`)});`,
     ]);
     const program = [...lines, 'process.exit();'].join('\n');
     const environment = {
@@ -66,7 +66,11 @@ export const RUNNERS: Record<Language, (options: RunOptions) => Promise<string>>
       WEBHOOK_URL: webhookUrl,
       PORT: String(port),
     };
-    return await outputOf(process.execPath, ['--input-type=module', '-e', program], EXAMPLES_FOLDER, environment);
+    return await inNewFolder(async (folder) => {
+      unpackClient(folder);
+      cpSync(EXAMPLES_FOLDER, folder, { recursive: true });
+      return await outputOf(process.execPath, ['--input-type=module', '-e', program], folder, environment);
+    });
   },
 
   async luau(options) {
@@ -85,11 +89,12 @@ async function runInEngine(options: RunOptions): Promise<string[]> {
   const lines = options.steps
     .filter(({ name }) => name !== SET_UP)
     .flatMap((step) => {
-      const mark = `HttpService:RequestAsync({ Url = "${options.recorder.stepUrl(stepName(step))}", Method = "GET" })`;
-      return [mark, step.code];
+      const request = `{ Url = "${options.recorder.stepUrl(stepName(step))}", Method = "GET" }`;
+      return [`game:GetService("HttpService"):RequestAsync(${request})`, step.code];
     });
   const engine = await createEngine({
     universe: new Universe({ id: UNIVERSE }),
+    modules: [await readModules(LUAU_MODULE, 'GuildData')],
     secrets: { guild_data_key: { value: options.key, domain: '127.0.0.1' } },
     game: { PlaceId: PLACE },
   });
@@ -108,6 +113,16 @@ function withValues(code: string, { recorder, key, webhookUrl }: RunOptions): st
     .replaceAll(EXAMPLE_URL, recorder.url)
     .replaceAll(EXAMPLE_KEY, key)
     .replaceAll(EXAMPLE_WEBHOOK_URL, webhookUrl);
+}
+
+/** Runs a function with a folder of its own, which is removed then. */
+async function inNewFolder<Result>(run: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'guild-data-examples-'));
+  try {
+    return await run(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function outputOf(

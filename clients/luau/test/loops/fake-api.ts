@@ -10,8 +10,6 @@ type Body = any;
 
 export interface FakeCommand {
   command_id: string;
-  /** The server that it is for; undefined for the only one of a test. */
-  server: string | undefined;
   type: string;
   target: { game_id: number; game_username: string | null } | null;
   payload: Record<string, unknown>;
@@ -110,7 +108,6 @@ export class FakeApi {
   send(type: string, fields: Partial<FakeCommand> = {}): FakeCommand {
     const command = {
       command_id: randomUUID(),
-      server: undefined,
       type,
       target: null,
       payload: {},
@@ -163,7 +160,7 @@ export class FakeApi {
     if (id !== '') return this.#ack({ command_id: id, ...body });
     if (path === '/game/servers/heartbeat') return this.#heartbeat(body);
     const [, server] = /^\/game\/servers\/([^/]+)\/commands$/.exec(path) ?? [];
-    if (server !== undefined) return { commands: this.#lease(server, 30), poll_after_seconds: this.interval };
+    if (server !== undefined) return { commands: this.#lease(30), poll_after_seconds: this.interval };
     if (path.endsWith('/game/status')) return { results: this.#statuses(body.game_ids) };
     if (path.endsWith('/game/bans/active')) return this.#listBans(query);
     if (path === '/staff/game/action') return this.#log(body);
@@ -179,7 +176,7 @@ export class FakeApi {
 
   #heartbeat(body: Body): object {
     for (const ack of body.acks) if (this.#find(ack.command_id)) this.#ack(ack);
-    const commands = body.final ? [] : this.#lease(body.server_id, Math.max(30, 2 * this.interval));
+    const commands = body.final ? [] : this.#lease(Math.max(30, 2 * this.interval));
     return { server_time: this.#seconds(), next_heartbeat_seconds: this.interval, commands };
   }
 
@@ -194,11 +191,9 @@ export class FakeApi {
     return { command_id, status, acked_at: this.#seconds() };
   }
 
-  #lease(server: string, seconds: number): object[] {
+  #lease(seconds: number): object[] {
     const now = this.#seconds();
-    const due = this.commands.filter(
-      (command) => !command.acked && command.leasedUntil <= now && [undefined, server].includes(command.server),
-    );
+    const due = this.commands.filter(({ acked, leasedUntil }) => !acked && leasedUntil <= now);
     return due.map((command) => {
       command.leasedUntil = now + seconds;
       command.attempt++;

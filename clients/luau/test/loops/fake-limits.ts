@@ -23,9 +23,6 @@ const ROWS = ROUTES.map(({ method, path, category }) => ({
 
 /** Counts requests by category in windows aligned to the clock, as the gateway does. All servers share the limits. */
 export class FakeLimits {
-  /** The largest number of requests in a window, by category. */
-  readonly peaks = new Map<string, number>();
-  readonly rejected: LimitedRequest[] = [];
   readonly #counts = new Map<string, number>();
   #window = 0;
 
@@ -39,9 +36,7 @@ export class FakeLimits {
     this.#window = window;
     const { limit } = CATEGORIES[category];
     const count = (this.#counts.get(category) ?? 0) + 1;
-    if (count > limit) this.rejected.push(request);
-    else this.#counts.set(category, count);
-    this.peaks.set(category, Math.max(this.peaks.get(category) ?? 0, count));
+    if (count <= limit) this.#counts.set(category, count);
     return {
       category,
       limit,

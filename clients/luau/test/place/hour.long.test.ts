@@ -8,20 +8,29 @@ import { SimulatedPlace } from './simulated-place.ts';
 import { runsOf } from './world.ts';
 
 // Time is simulated, and so is what the services do; the module, the limiter, the route table and the engine's limits
-// are real. An hour with 500 players takes less than a minute.
+// are real. An hour takes a few minutes.
 const MINUTES = amount(2, 60);
-const SERVERS = 20;
-const PLAYERS = 500;
+// At 60 servers the API asks for the shortest interval between heartbeats, so that each may send most.
+const SERVERS = amount(20, 60);
+const PLAYERS = 25 * SERVERS;
+/** Staff sessions are limited to 100 a minute: a game with this many staff members cannot open or close at once. */
+const BETWEEN_SERVERS_MS = 2_000;
 const FIRST_PLAYER = 10_000;
 
 test(`${MINUTES} minutes of play: no call is rejected because of a rate limit`, async () => {
   const place = new SimulatedPlace();
   onTestFinished(() => place.end());
   const game = new Game(place);
-  for (let index = 0; index < SERVERS; index++) await game.openServer();
+  for (let index = 0; index < SERVERS; index++) {
+    await game.openServer();
+    await place.clock.advance(BETWEEN_SERVERS_MS);
+  }
   for (let minute = 0; minute < MINUTES; minute++) await game.minute(minute);
   await place.clock.advance(60_000);
-  await place.closeAll();
+  for (const engine of place.servers) {
+    await place.close(engine);
+    await place.clock.advance(BETWEEN_SERVERS_MS);
+  }
 
   for (const { name, most, limit } of usage(place.everyServer)) {
     printFigure(
@@ -58,13 +67,9 @@ class Game {
   async minute(minute: number): Promise<void> {
     const { clock, guild, servers } = this.#place;
     for (let second = 0; second < 60; second += 2) {
-      const engine = this.#pick([...servers]);
-      const [leaving] = engine.players;
-      // Two seconds, two players: 60 join in a minute.
-      if (leaving !== undefined) engine.removePlayer(leaving);
-      engine.addPlayer(this.#nextPlayer++);
+      for (let joins = 0; joins < SERVERS / 20; joins++) this.#replacePlayer(this.#pick([...servers]));
       if (second % 20 === 0) guild.send({ ttl: 600 });
-      if (second % 30 === 10) guild.ban(this.#pick([...engine.players]));
+      if (second % 30 === 10) guild.ban(this.#pick([...this.#pick([...servers]).players]));
       if (second % 4 === 0) this.#actions.push(await this.#place.logAction(this.#pick([...servers])));
       await clock.advance(2000);
     }
@@ -89,6 +94,12 @@ class Game {
       commands,
       banned: playing.filter((gameId) => guild.bans.has(gameId)),
     };
+  }
+
+  #replacePlayer(engine: Engine): void {
+    const [leaving] = engine.players;
+    if (leaving !== undefined) engine.removePlayer(leaving);
+    engine.addPlayer(this.#nextPlayer++);
   }
 
   async #replaceServer(crashes: boolean): Promise<void> {

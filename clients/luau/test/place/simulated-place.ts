@@ -56,11 +56,6 @@ export class SimulatedPlace {
     this.ended.push(engine);
   }
 
-  /** Closes the servers one after the other. */
-  async closeAll(): Promise<void> {
-    for (const engine of this.servers) await this.close(engine);
-  }
-
   async crash(engine: Engine): Promise<void> {
     await engine.crash();
     this.servers.delete(engine);

@@ -1,3 +1,3 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
-await call('POST', `/api/v1/moderation/${GUILD}/game/unban`, { game_id: 7004, reason: 'Appeal accepted' });
+await guild.unbanPlayer({ game_id: 7004, reason: 'Appeal accepted' });

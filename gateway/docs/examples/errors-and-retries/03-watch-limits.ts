@@ -1,6 +1,6 @@
-import { API, GUILD, KEY } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
-const { headers } = await fetch(`${API}/api/v1/bindings/list`, {
-  headers: { 'X-API-Key': KEY, 'X-Guild-ID': GUILD },
+await guild.listBindings({
+  onResponse: ({ headers }) =>
+    console.log(headers.get('X-RateLimit-Remaining'), 'requests left until', headers.get('X-RateLimit-Reset')),
 });
-console.log(headers.get('X-RateLimit-Remaining'), 'requests left until', headers.get('X-RateLimit-Reset'));

@@ -1,11 +1,10 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
 export const SERVER = 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77';
 
 /** Reports that the server is live. `final` reports that it shuts down. */
 export const heartbeat = (final = false) =>
-  call<{ next_heartbeat_seconds: number; commands: object[] }>('POST', '/api/v1/game/servers/heartbeat', {
-    guild_id: GUILD,
+  guild.sendServerHeartbeat({
     server_id: SERVER,
     place_id: 40001,
     universe_id: 30001,

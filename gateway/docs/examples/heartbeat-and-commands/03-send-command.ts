@@ -1,6 +1,6 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
-export const sent = await call<{ command_id: string; servers: number }>('POST', `/api/v1/guilds/${GUILD}/commands`, {
+export const sent = await guild.sendCommand({
   type: 'broadcast',
   all: true,
   payload: { text: 'Restart in five minutes' },

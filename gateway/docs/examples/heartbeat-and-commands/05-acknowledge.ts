@@ -1,11 +1,7 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 import { SERVER } from './02-heartbeat.ts';
 import { commands } from './04-poll.ts';
 
-for (const { command_id } of commands) {
-  await call('POST', `/api/v1/game/servers/${SERVER}/commands/${command_id}/ack`, {
-    guild_id: GUILD,
-    status: 'success',
-    result: { shown: true },
-  });
+for (const { command_id: commandId } of commands) {
+  await guild.acknowledgeCommand({ serverId: SERVER, commandId, status: 'success', result: { shown: true } });
 }

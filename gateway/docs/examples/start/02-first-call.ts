@@ -1,4 +1,4 @@
-import { call } from './01-set-up.ts';
+import { guild } from './01-set-up.ts';
 
-const who = await call<{ guild_id: string; scopes: string[] }>('GET', '/api/v1/whoami');
+const who = await guild.whoami();
 console.log(who.guild_id, who.scopes);

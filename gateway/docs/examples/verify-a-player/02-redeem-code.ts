@@ -1,8 +1,7 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 import { created } from './01-create-token.ts';
 
-const link = await call<{ chat_id: string; game_username: string }>('POST', '/api/v1/verification/redeem', {
-  guild_id: GUILD,
+const link = await guild.redeemVerificationToken({
   code: created.code,
   game_id: 7005,
   game_username: 'EstherRows',

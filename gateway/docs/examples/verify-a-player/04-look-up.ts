@@ -1,4 +1,4 @@
-import { call } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
-const found = await call<{ chat_id: string; verified: boolean }>('GET', '/api/v1/lookup/game/7005');
+const found = await guild.getLinkByGameId({ gameId: 7005 });
 console.log(found.chat_id, found.verified);

@@ -1,3 +1,3 @@
-import { call, GUILD } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
-await call('POST', '/api/v1/verification/unlink', { guild_id: GUILD, chat_id: '920000000000000005' });
+await guild.unlinkAccount({ chat_id: '920000000000000005' });

@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { Webhook } from 'standardwebhooks';
+import { verifyWebhook } from '@guild-data/client';
 
-let webhook: Webhook | undefined;
+let webhookSecret = '';
 
 /** Sets the secret that verifies events: whsec_..., from the response that creates the webhook. */
 export function useSecret(secret: string): void {
-  webhook = new Webhook(secret);
+  webhookSecret = secret;
 }
 
 /** Verifies an event, handles it, and returns the status of the response. */
 async function receive(request: IncomingMessage): Promise<number> {
-  const body = Buffer.concat(await request.toArray()).toString();
+  const body = Buffer.concat(await request.toArray());
   try {
-    const event = webhook?.verify(body, request.headers as Record<string, string>);
+    const event = await verifyWebhook({ headers: request.headers, body }, webhookSecret);
     console.log(event);
     return 204;
   } catch {
-    return 401;
+    return 400;
   }
 }
 

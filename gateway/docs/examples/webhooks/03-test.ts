@@ -1,8 +1,5 @@
-import { call } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 import { created } from './02-create-webhook.ts';
 
-const result = await call<{ status: number | null; error: string | null }>(
-  'POST',
-  `/api/v1/webhooks/${created.id}/test`,
-);
+const result = await guild.testWebhook({ id: created.id });
 console.log(result.status, result.error);

@@ -1,10 +1,7 @@
-import { call } from '../start/01-set-up.ts';
+import { guild } from '../start/01-set-up.ts';
 
 let after = 0;
-const polled = await call<{ events: { seq: number; type: string }[]; next_after: number }>(
-  'GET',
-  `/api/v1/events?after=${after}&wait=25`,
-);
+const polled = await guild.listEvents({ after, wait: 25 });
 for (const { seq, type } of polled.events) console.log(seq, type);
 after = polled.next_after;
 console.log('continue after', after);
