@@ -16,12 +16,14 @@ export interface Field {
 /** Returns every field of an object schema, including the fields of nested objects. */
 export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
   const object = withReference(schema, components);
-  const { properties = {}, required = [] } = object;
+  const parts = partsOf(object, components);
+  const properties = Object.assign({}, ...parts.map((part) => part.properties));
+  const required = parts.flatMap((part) => part.required ?? []);
   const oneOf = branchesOf(object);
   const choices = oneOf.some(hasFixedValues) ? [] : oneOf.flatMap((choice) => choice.required ?? []);
   const isRequired = (name: string) =>
     required.includes(name) || (oneOf.length > 0 && oneOf.every((choice) => choice.required?.includes(name)));
-  return Object.entries({ ...properties, ...fieldsOfBranches(oneOf) }).flatMap(([name, property]) => {
+  return Object.entries<JsonSchema>({ ...properties, ...fieldsOfBranches(oneOf) }).flatMap(([name, property]) => {
     const field = withReference(property, components);
     const need = isRequired(name) ? 'required' : choices.includes(name) ? 'one of these' : 'optional';
     const inside = objectsIn(field, components).flatMap(([suffix, part]) =>
@@ -29,6 +31,12 @@ export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''
     );
     return [{ name: prefix + name, schema: field, need }, ...inside];
   });
+}
+
+/** Returns the schemas that an object extends, and its own as the last. */
+function partsOf(object: JsonSchema, components: Components): JsonSchema[] {
+  const extended = (object.allOf ?? []).flatMap((part) => partsOf(withReference(part, components), components));
+  return [...extended, object];
 }
 
 /** Returns the fields of all alternatives of an object. A field that has a fixed value in each has all these values. */

@@ -170,3 +170,9 @@ test('fields of list items are shown with their path, and enums also where the f
   expect(sectionOf('hostile')).toContain('<code>players[].game_id</code>');
   expect(sectionOf('hostile')).toContain('one of open, shut');
 });
+
+test('fields that an object has from another schema are shown with its own', () => {
+  for (const field of ['ban.reason', 'ban.expires_at', 'mute.place_id', 'logs[].created_at']) {
+    expect(sectionOf('getPerson')).toContain(`<code>${field}</code>`);
+  }
+});
