@@ -40,9 +40,10 @@ const person = z
       .nullable()
       .optional()
       .meta({ description: 'The live server that reports the player. Scope `server:read`' }),
-    omitted: z
-      .array(z.enum(parts))
-      .meta({ description: 'Parts that are left out because the key lacks their scope', example: [] }),
+    omitted: z.array(z.enum(parts)).meta({
+      description: 'Parts that are left out because the key lacks their scope',
+      example: ['link', 'session', 'server'],
+    }),
   })
   .meta({ id: 'Person', description: 'What is known about one player' });
 

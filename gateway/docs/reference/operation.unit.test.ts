@@ -176,3 +176,10 @@ test('fields that an object has from another schema are shown with its own', () 
     expect(sectionOf('getPerson')).toContain(`<code>${field}</code>`);
   }
 });
+
+test('the example of a person names exactly the parts that it leaves out', () => {
+  const response = /<pre tabindex="0"><code>(.*?)<\/code>/s.exec(sectionOf('getPerson'))?.[1] ?? '';
+  const { data } = JSON.parse(unescapeHtml(response));
+  const leftOut = ['link', 'session', 'server'].filter((part) => !(part in data));
+  expect(data.omitted).toEqual(leftOut);
+});
