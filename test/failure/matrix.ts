@@ -36,11 +36,13 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'commands, polled': UNAVAILABLE,
     permissions: UNAVAILABLE,
     usage: UNAVAILABLE,
+    'a person': UNAVAILABLE,
   },
   // Auth serves the usage, for which it needs every service.
   auth: { 'an unknown key': UNAVAILABLE, usage: UNAVAILABLE },
   lookup: {
     usage: UNAVAILABLE,
+    'a person': UNAVAILABLE,
     'a link, read': UNAVAILABLE,
     'a link, made': UNAVAILABLE,
     'a member': UNAVAILABLE,
@@ -53,7 +55,12 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'a group, checked': UNAVAILABLE,
     'roles, weighed': UNAVAILABLE,
   },
-  moderation: { usage: UNAVAILABLE, 'a ban, read': UNAVAILABLE, 'a ban, made': UNAVAILABLE },
+  moderation: {
+    usage: UNAVAILABLE,
+    'a person': UNAVAILABLE,
+    'a ban, read': UNAVAILABLE,
+    'a ban, made': UNAVAILABLE,
+  },
   members: {
     usage: UNAVAILABLE,
     'a link, made': UNAVAILABLE,
@@ -64,6 +71,7 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
   // Decisions wait in the outbox.
   activity: {
     usage: UNAVAILABLE,
+    'a person': UNAVAILABLE,
     'a heartbeat': UNAVAILABLE,
     'commands, polled': UNAVAILABLE,
     permissions: UNAVAILABLE,

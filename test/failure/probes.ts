@@ -122,6 +122,7 @@ export const PROBES = {
     well: 200,
     call: (cell) => cell.get(`/moderation/${cell.guild}/ban-status/${ADA.game_id}?no_cache=true`),
   },
+  'a person': { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/people/${ADA.game_id}`) },
   'a ban, made': {
     well: 201,
     call: (cell) => cell.post(`/moderation/${cell.guild}/game/ban`, { game_id: cell.newPlayer(), reason: 'Cheats' }),

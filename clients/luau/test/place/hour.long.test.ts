@@ -13,7 +13,7 @@ const MINUTES = amount(2, 60);
 // At 60 servers the API asks for the shortest interval between heartbeats, so that each may send most.
 const SERVERS = amount(20, 60);
 const PLAYERS = 25 * SERVERS;
-/** Staff sessions are limited to 100 a minute: a game with this many staff members cannot open or close at once. */
+/** Servers neither open nor close in the same instant: then each would send its first requests before it knows a limit. */
 const BETWEEN_SERVERS_MS = 2_000;
 const FIRST_PLAYER = 10_000;
 
