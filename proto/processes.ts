@@ -2,13 +2,17 @@
 export interface ProcessContract {
   /** The services that it calls over gRPC. */
   readonly calls: readonly string[];
-  /** The services to which it forwards REST requests, with a sealed principal. */
-  readonly proxies: readonly string[];
+  /** The services to which it forwards REST requests. */
+  readonly forwards: readonly string[];
+  /** The services for which it signs the principals of REST requests. */
+  readonly signs: readonly string[];
   /** True if it serves REST routes behind the gateway. */
   readonly servesHttp: boolean;
   /** The purposes for which it has a key to encrypt or sign stored rows. A name must not change while rows exist. */
   readonly stores: readonly string[];
 }
+
+const SERVICES_BEHIND_AUTH = ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'] as const;
 
 /**
  * Every process that serves requests, and the processes that it calls. The keys of each process are derived from this
@@ -16,26 +20,44 @@ export interface ProcessContract {
  */
 export const PROCESSES = {
   auth: {
-    calls: ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
-    proxies: [],
+    calls: SERVICES_BEHIND_AUTH,
+    forwards: [],
+    // Auth signs the principals of sessions of the console, which it alone can verify.
+    signs: ['auth', ...SERVICES_BEHIND_AUTH],
     servesHttp: true,
-    stores: ['audit-checkpoint'],
+    stores: ['audit-checkpoint', 'console-credentials'],
   },
-  lookup: { calls: ['events'], proxies: [], servesHttp: true, stores: [] },
-  bindings: { calls: ['lookup', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
+  lookup: { calls: ['events'], forwards: [], signs: [], servesHttp: true, stores: [] },
+  bindings: { calls: ['lookup', 'events'], forwards: [], signs: [], servesHttp: true, stores: ['idempotency'] },
   members: {
     calls: ['lookup', 'bindings', 'events'],
-    proxies: [],
+    forwards: [],
+    signs: [],
     servesHttp: true,
     stores: ['idempotency', 'verification-token'],
   },
-  activity: { calls: ['lookup', 'members', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
-  moderation: { calls: ['lookup', 'activity', 'events'], proxies: [], servesHttp: true, stores: ['idempotency'] },
-  events: { calls: [], proxies: [], servesHttp: true, stores: ['idempotency', 'webhook-secret'] },
+  activity: {
+    calls: ['lookup', 'members', 'events'],
+    forwards: [],
+    signs: [],
+    servesHttp: true,
+    stores: ['idempotency'],
+  },
+  moderation: {
+    calls: ['lookup', 'activity', 'events'],
+    forwards: [],
+    signs: [],
+    servesHttp: true,
+    stores: ['idempotency'],
+  },
+  events: { calls: [], forwards: [], signs: [], servesHttp: true, stores: ['idempotency', 'webhook-secret'] },
   gateway: {
     calls: ['auth'],
-    proxies: ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
+    forwards: ['auth', ...SERVICES_BEHIND_AUTH],
+    signs: ['auth', ...SERVICES_BEHIND_AUTH],
     servesHttp: false,
     stores: [],
   },
+  // The console signs nothing: auth signs a principal for each request of a person who is signed in.
+  console: { calls: ['auth'], forwards: ['auth', ...SERVICES_BEHIND_AUTH], signs: [], servesHttp: false, stores: [] },
 } as const satisfies Record<string, ProcessContract>;

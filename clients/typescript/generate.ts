@@ -7,7 +7,11 @@ import { ROUTES } from '../../proto/rest/index.ts';
 import { clientFiles } from './generator/files.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const document = openApiDocument(ROUTES, { version: '1.0.0', serverUrl: 'https://data.example.com' });
+const document = openApiDocument(ROUTES, {
+  version: '1.0.0',
+  serverUrl: 'https://data.example.com',
+  hasAllNames: true,
+});
 const paths = Object.entries(clientFiles(document)).map(([name, text]) => {
   const path = join(import.meta.dirname, 'src', name);
   writeFileSync(path, text);

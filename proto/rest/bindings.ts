@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BINDING_TYPES, byType, requiredByType, rule, validRange } from './bindings/rules.ts';
-import { defineRoutes, route } from './route.ts';
+import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
 
 export { BINDING_TYPES, type BindingType, REQUIRED_FIELDS } from './bindings/rules.ts';
@@ -19,11 +19,11 @@ const platform = z
   .enum(['chat', 'game'], { error: 'must be chat or game' })
   .meta({ id: 'Platform', description: 'The chat or the game platform' });
 
-const bindingType = z
+export const bindingType = z
   .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
   .meta({ id: 'BindingType', description: 'What a member must have to get the role', example: 'group_rank' });
 
-const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 1 });
+export const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 1 });
 const groupId = numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 });
 const minRank = whole(0, 255).meta({ description: 'Lowest rank that matches', example: 50 });
 const maxRank = whole(0, 255).meta({ description: 'Highest rank that matches, at least `min_rank`', example: 255 });
@@ -31,6 +31,34 @@ const priority = whole(-MAX_PRIORITY, MAX_PRIORITY);
 
 const outId = (description: string) => z.int().min(1).nullable().meta({ description, example: null });
 const outRank = (description: string, example: number) => z.int().nullable().meta({ description, example });
+
+/** The fields of a new binding that depend on its type, and its priority. */
+export const targetFields = {
+  game_group_id: optional(groupId).meta({ description: 'Group ID; required for `group_rank`', example: 501 }),
+  min_rank: optional(minRank).meta({
+    description: 'Lowest rank that matches; required for `group_rank`',
+    example: 50,
+  }),
+  max_rank: optional(maxRank).meta({
+    description: 'Highest rank that matches, at least `min_rank`; required for `group_rank`',
+    example: 255,
+  }),
+  game_gamepass_id: optional(numberId('a gamepass ID')).meta({
+    description: 'Gamepass ID; required for `gamepass`',
+  }),
+  game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID; required for `asset`' }),
+  game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID; required for `badge`' }),
+  account_age_platform: optional(platform).meta({
+    description: 'Platform of the account whose age is checked; required for `account_age`',
+  }),
+  account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
+    description: 'Minimum age of the account in days; required for `account_age`',
+  }),
+  priority: optional(priority).meta({
+    description: 'Position in the list: lower values come first',
+    example: 10,
+  }),
+};
 
 /** A role binding as responses return it. */
 export const binding = z
@@ -111,30 +139,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
         guild_id: guildId,
         chat_role_id: roleId,
         binding_type: bindingType,
-        game_group_id: optional(groupId).meta({ description: 'Group ID; required for `group_rank`', example: 501 }),
-        min_rank: optional(minRank).meta({
-          description: 'Lowest rank that matches; required for `group_rank`',
-          example: 50,
-        }),
-        max_rank: optional(maxRank).meta({
-          description: 'Highest rank that matches, at least `min_rank`; required for `group_rank`',
-          example: 255,
-        }),
-        game_gamepass_id: optional(numberId('a gamepass ID')).meta({
-          description: 'Gamepass ID; required for `gamepass`',
-        }),
-        game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID; required for `asset`' }),
-        game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID; required for `badge`' }),
-        account_age_platform: optional(platform).meta({
-          description: 'Platform of the account whose age is checked; required for `account_age`',
-        }),
-        account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
-          description: 'Minimum age of the account in days; required for `account_age`',
-        }),
-        priority: optional(priority).meta({
-          description: 'Position in the list: lower values come first',
-          example: 10,
-        }),
+        ...targetFields,
       })
       .refine(...requiredByType('game_group_id'))
       .refine(...requiredByType('min_rank'))
@@ -152,8 +157,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
     summary: 'Add a role binding',
     description:
       'Gives a chat role to every member with matching game data, such as a group rank, at the next sync. ' +
-      'The binding is saved only if the role exists on the chat platform and its target exists on the game platform. ' +
-      'Fields that the binding type does not use are validated and then ignored.',
+      'It is saved only if the role and its target exist on their platforms. ' +
+      'Fields that the type does not use are validated and ignored.',
     writes: true,
     errors: {
       INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
@@ -234,7 +239,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     writes: false,
     errors: {
       NOT_FOUND: 'No such binding in this guild, or the member is not verified in it',
-      PLATFORM_ERROR: 'The game platform failed or rejected the request',
+      PLATFORM_ERROR: PLATFORM_FAILED,
     },
   }),
   validateBinding: route({
@@ -265,6 +270,6 @@ export const bindingsRoutes = defineRoutes('bindings', {
     summary: 'Validate a binding configuration',
     description: 'Checks whether the group exists and whether a user can match the rank range. Nothing is saved.',
     writes: false,
-    errors: { PLATFORM_ERROR: 'The game platform failed or rejected the request' },
+    errors: { PLATFORM_ERROR: PLATFORM_FAILED },
   }),
 });

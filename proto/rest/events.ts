@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { eventSchema } from './events/event.ts';
 import { EVENT_TYPE_NAMES } from './events/index.ts';
 import { defineRoutes, route } from './route.ts';
-import { listOf, numberQuery } from './schemas.ts';
+import { listOf, MAX_WAIT_SECONDS, numberQuery } from './schemas.ts';
 
 const MAX_EVENTS = 100;
-const MAX_WAIT_SECONDS = 25;
 const MAX_PATTERNS = 50;
 const PATTERNS = new Set<string>([
   '*',
@@ -85,7 +84,7 @@ export const eventsRoutes = defineRoutes('events', {
     message: 'Events listed',
     summary: 'List events',
     description:
-      'Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response is cut at about 1 MiB; ask for the rest with `next_after`.',
+      'Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.',
     writes: false,
     errors: {
       EVENTS_GONE:
@@ -108,7 +107,7 @@ export const eventStreamRoutes = defineRoutes('events', {
     message: 'Stream of events',
     summary: 'Stream events',
     description:
-      'Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, which clients send when they connect again, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Many clients do so by themselves, but not after an error such as 503. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.',
+      'Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.',
     writes: false,
     errors: {
       EVENTS_GONE:

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineRoutes, route } from './route.ts';
+import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import { chatId, gameIdOut, guildId, nextCursor, page, roleId, timestamp } from './schemas.ts';
 
 const member = z
@@ -21,7 +21,7 @@ const member = z
   })
   .meta({ id: 'Member', description: 'A member of the guild, with the linked game account' });
 
-const platformErrors = { PLATFORM_ERROR: 'The chat platform failed or rejected the request' };
+const platformErrors = { PLATFORM_ERROR: PLATFORM_FAILED };
 
 /** Members and roles of a guild on the chat platform. */
 export const guildsRoutes = defineRoutes('members', {
@@ -46,8 +46,7 @@ export const guildsRoutes = defineRoutes('members', {
     status: 200,
     message: 'Members listed',
     summary: 'List guild members',
-    description:
-      'Ordered by chat ID, without the bot. The data is up to 10 s old. A filtered page may have fewer rows than `limit`, or none, although `next_cursor` is set.',
+    description: 'Ordered by chat ID, without the bot. The data is up to 10 s old.',
     writes: false,
     errors: platformErrors,
   }),

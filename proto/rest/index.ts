@@ -1,12 +1,15 @@
 import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
+import { directoryRoutes } from './directory.ts';
 import { eventStreamRoutes, eventsRoutes } from './events.ts';
 import { gatewayRoutes } from './gateway.ts';
+import { guildStateRoutes } from './guild-state.ts';
 import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
 import { peopleRoutes } from './people.ts';
+import { previewRoutes } from './preview.ts';
 import type { Route } from './route.ts';
 import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
@@ -20,7 +23,9 @@ export const ROUTES: readonly Route[] = [
   bindingsRoutes,
   membersRoutes,
   guildsRoutes,
+  directoryRoutes,
   syncRoutes,
+  previewRoutes,
   moderationRoutes,
   shieldRoutes,
   peopleRoutes,
@@ -29,4 +34,5 @@ export const ROUTES: readonly Route[] = [
   eventStreamRoutes,
   webhooksRoutes,
   usageRoutes,
+  guildStateRoutes,
 ].flatMap((table): Route[] => Object.values(table));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { linkRecord } from './lookup.ts';
-import { defineRoutes, route } from './route.ts';
+import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import {
   chatId,
   exactlyOneOf,
@@ -61,7 +61,7 @@ export const membersRoutes = defineRoutes('members', {
     message: 'Verified users listed',
     summary: 'List verified users',
     description:
-      'With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in the order of the changes. An entry of `unlinked` removes exactly that pair of accounts: each of them may have a new link by now.',
+      'With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in order. An entry of `unlinked` removes exactly that pair: each account may have a new link by now.',
     writes: false,
   }),
   getLinks: route({
@@ -209,7 +209,7 @@ export const membersRoutes = defineRoutes('members', {
     writes: true,
     errors: {
       INVALID_TARGET: 'The game platform knows no such user',
-      PLATFORM_ERROR: 'The game platform failed or rejected the request',
+      PLATFORM_ERROR: PLATFORM_FAILED,
       ...linkTaken,
     },
   }),

@@ -23,6 +23,9 @@ export type RouteErrorCode =
   | 'EVENTS_GONE'
   | 'PLATFORM_ERROR';
 
+/** What PLATFORM_ERROR means on most routes that have it. */
+export const PLATFORM_FAILED = 'The platform rejected the request or sent an invalid response';
+
 /** One row of the route table: everything that defines a route. Its handler in the service has the same name. */
 export interface RouteSpec<
   Params extends z.ZodObject = z.ZodObject,

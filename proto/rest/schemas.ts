@@ -161,6 +161,9 @@ function countCharacters(value: string, limit: number): number {
 /** The maximum number of IDs in one batch (specification, section 8). */
 export const BATCH_LIMIT = 25;
 
+/** The maximum number of seconds for which a poll waits for commands or events. */
+export const MAX_WAIT_SECONDS = 25;
+
 /** Items are not validated if the list is longer than this many times its maximum. */
 const MAX_CHECKED_FACTOR = 4;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { reasonText, shieldEntry } from './moderation/schemas.ts';
 import { defineRoutes, route } from './route.ts';
-import { gameId, gameIdOut, guildId, optional, text, timestamp } from './schemas.ts';
+import { gameId, gameIdOut, guildId, nextCursor, optional, page, text, timestamp } from './schemas.ts';
 
 /** The latest time at which an entry may expire: the end of the year 9999. A greater number is probably milliseconds. */
 const MAX_TIMESTAMP = 253_402_300_799;
@@ -31,7 +31,7 @@ const ownEntry = z
   })
   .meta({ id: 'OwnShieldEntry', description: "An entry of the guild's own flagged list" });
 
-/** Routes with which a guild manages its own flagged list. */
+/** Routes with which a guild reads and changes its own flagged list. */
 export const shieldRoutes = defineRoutes('moderation', {
   flagPlayer: route({
     ...write,
@@ -58,5 +58,20 @@ export const shieldRoutes = defineRoutes('moderation', {
     summary: "Take a player off the guild's flagged list",
     description: 'A player whom operators have flagged for all guilds stays flagged.',
     errors: { NOT_FOUND: "The player is not on the guild's own list" },
+  }),
+  listFlags: route({
+    method: 'GET',
+    path: '/guilds/:guildId/shield',
+    scope: 'moderation:read',
+    category: 'moderation_read',
+    guild: 'path',
+    params: z.object({ guildId }),
+    query: z.object(page),
+    data: z.object({ flags: z.array(ownEntry), next_cursor: nextCursor }),
+    status: 200,
+    writes: false,
+    message: 'Flags listed',
+    summary: "List the guild's flagged players",
+    description: 'Ordered by game ID, without expired entries and those for all guilds.',
   }),
 });

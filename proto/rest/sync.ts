@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Alternative } from './alternatives.ts';
-import { defineRoutes, route } from './route.ts';
+import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import {
   chatId,
   exactlyOneOf,
@@ -78,8 +78,34 @@ export const syncJob = {
   finished_at: timestamp.nullable().meta({ example: null }),
 };
 
+const previewResult = z
+  .object({
+    roles: z.array(
+      z.object({
+        role_id: roleId,
+        gained: memberCount('Number of members who would get the role', 3),
+        lost: memberCount('Number of members who would lose the role', 1),
+        unknown: memberCount('Number of members for whom the game platform cannot tell', 0),
+      }),
+    ),
+    members: z
+      .array(
+        z.object({
+          chat_id: chatId,
+          username: z.string().meta({ description: 'Username on the chat platform', example: 'ada' }),
+          role_id: roleId,
+          change: z.enum(['gained', 'lost']).meta({ description: 'What would change', example: 'gained' }),
+        }),
+      )
+      .meta({ description: 'The first 100 changes' }),
+  })
+  .meta({
+    id: 'PreviewResult',
+    description: 'What a sync would change. Only jobs of `POST /bindings/preview` have it',
+  });
+
 const platformErrors = {
-  PLATFORM_ERROR: 'The chat or game platform rejected the request or returned an invalid response',
+  PLATFORM_ERROR: PLATFORM_FAILED,
 };
 
 /** Routes that synchronise roles and nicknames of guild members with the game. */
@@ -130,7 +156,7 @@ export const syncRoutes = defineRoutes('members', {
     message: 'Roles synchronised',
     summary: "Sync a member's roles with the role bindings",
     description:
-      'A role is assigned if the member matches one of its bindings. A role that has a binding, or that an earlier sync assigned, is removed if the member matches none of its bindings and all of them could be evaluated. Repeating the call changes nothing.',
+      'A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.',
     writes: true,
     errors: { NOT_FOUND: 'The user is not verified in this guild, or is not a member of it', ...platformErrors },
   }),
@@ -152,7 +178,7 @@ export const syncRoutes = defineRoutes('members', {
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',
     description:
-      'Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. If a job of the group has not finished yet, that job is returned and no new one is created.',
+      'Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.',
     writes: true,
     errors: { CONFLICT: 'The guild has too many unfinished jobs' },
   }),
@@ -194,8 +220,9 @@ export const syncRoutes = defineRoutes('members', {
           }),
         started_at: syncJob.started_at,
         finished_at: syncJob.finished_at,
+        result: previewResult.optional(),
       })
-      .meta({ id: 'SyncJob', description: 'The progress of a sync of all members' }),
+      .meta({ id: 'SyncJob', description: 'The progress of a sync of all members, or of a preview' }),
     status: 200,
     message: 'Job found',
     summary: 'Get the progress of a sync job',

@@ -4,7 +4,7 @@ import type { Route } from '#proto/rest/route.ts';
 const GROUPS: readonly (readonly [RegExp, string])[] = [
   [/^\/verification\//, 'Verification'],
   [/^\/sync\//, 'Sync'],
-  [/\/shield\//, 'Shield'],
+  [/\/shield(?:\/|$)/, 'Shield'],
   [/\/game\/(?:un)?(?:ban|mute)/, 'Decisions'],
   [/^\/staff\/|\/staff\//, 'Staff'],
   [/^\/guilds\/:guildId\/commands/, 'Commands'],

@@ -1,3 +1,4 @@
+import { branchesOf } from '../../../gateway/openapi/alternatives.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '../../../gateway/openapi/document.ts';
 import { mediaTypeOf, resolveRef } from '../../../gateway/openapi/document.ts';
 import { commentOf, typeOf } from './types.ts';
@@ -51,7 +52,7 @@ function readOperation(document: OpenApiDocument, path: string, method: string, 
     comment: commentOf(textOf(operation)),
     args,
     hasArgs: Object.keys(args.properties ?? {}).length > 0 || body !== undefined,
-    hasRequiredArgs: (args.required ?? []).length > 0 || args.oneOf !== undefined,
+    hasRequiredArgs: hasRequired(args),
     ...response,
   };
 }
@@ -98,4 +99,10 @@ function successOf(document: OpenApiDocument, operation: Operation): Pick<Client
   const data = mediaTypeOf(response.content).schema.properties?.['data'] ?? {};
   const resolved = resolveRef<JsonSchema>(document.components, data);
   return { data: typeOf(data), kind: resolved.properties && 'next_cursor' in resolved.properties ? 'pages' : 'data' };
+}
+
+/** True if every value of the schema has some field: a common one, or one of each of its alternatives. */
+function hasRequired(schema: JsonSchema): boolean {
+  const branches = branchesOf(schema);
+  return (schema.required ?? []).length > 0 || (branches.length > 0 && branches.every(hasRequired));
 }

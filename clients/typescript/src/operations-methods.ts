@@ -24,6 +24,8 @@ import type {
   EndStaffSessionArgs,
   EndStaffSessionResult,
   Event,
+  ExplainRolesArgs,
+  ExplainRolesResult,
   FindPlayerServerArgs,
   FindPlayerServerResult,
   FlagPlayerArgs,
@@ -32,6 +34,7 @@ import type {
   GetBanStatusResult,
   GetCommandArgs,
   GetCommandResult,
+  GetDoctorResult,
   GetLinkByChatIdArgs,
   GetLinkByGameIdArgs,
   GetLinkStatusesArgs,
@@ -41,6 +44,7 @@ import type {
   GetMemberArgs,
   GetMuteStatusArgs,
   GetMuteStatusResult,
+  GetOverviewResult,
   GetPersonArgs,
   GetPlayerStatusesArgs,
   GetPlayerStatusesResult,
@@ -66,6 +70,8 @@ import type {
   ListCommandsResult,
   ListEventsArgs,
   ListEventsResult,
+  ListFlagsArgs,
+  ListFlagsResult,
   ListMembersArgs,
   ListMembersResult,
   ListModerationLogsArgs,
@@ -90,15 +96,21 @@ import type {
   Person,
   PollCommandsArgs,
   PollCommandsResult,
+  PreviewBindingArgs,
+  PreviewBindingResult,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
   RemoveBindingArgs,
   RemoveBindingResult,
   ReplayWebhookArgs,
+  ResolveNamesArgs,
+  ResolveNamesResult,
   ReverseLookupArgs,
   RotateWebhookSecretArgs,
   RotateWebhookSecretResult,
+  SearchPeopleArgs,
+  SearchPeopleResult,
   SendCommandArgs,
   SendCommandResult,
   SendServerHeartbeatArgs,
@@ -189,7 +201,7 @@ export class OperationMethods extends Client {
   /**
    * Add a role binding.
    *
-   * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. The binding is saved only if the role exists on the chat platform and its target exists on the game platform. Fields that the binding type does not use are validated and then ignored.
+   * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. It is saved only if the role and its target exist on their platforms. Fields that the type does not use are validated and ignored.
    */
   addBinding(args: AddBindingArgs, options?: CallOptions): Promise<Binding> {
     return operations.addBinding(this, args, options);
@@ -234,7 +246,7 @@ export class OperationMethods extends Client {
   /**
    * List verified users.
    *
-   * With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in the order of the changes. An entry of `unlinked` removes exactly that pair of accounts: each of them may have a new link by now.
+   * With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in order. An entry of `unlinked` removes exactly that pair: each account may have a new link by now.
    *
    * The key needs the scope `members:read`.
    */
@@ -320,7 +332,7 @@ export class OperationMethods extends Client {
   /**
    * List guild members.
    *
-   * Ordered by chat ID, without the bot. The data is up to 10 s old. A filtered page may have fewer rows than `limit`, or none, although `next_cursor` is set.
+   * Ordered by chat ID, without the bot. The data is up to 10 s old.
    *
    * The key needs the scope `members:read`.
    */
@@ -354,9 +366,42 @@ export class OperationMethods extends Client {
   }
 
   /**
+   * Search people by ID or name.
+   *
+   * Returns at most 25 people, exact matches first.
+   *
+   * The key needs the scope `members:read`.
+   */
+  searchPeople(args: SearchPeopleArgs, options?: CallOptions): Promise<SearchPeopleResult> {
+    return operations.searchPeople(this, args, options);
+  }
+
+  /**
+   * Resolve the names of up to 100 chat and game IDs.
+   *
+   * Names may be an hour old.
+   *
+   * The key needs the scope `members:read`.
+   */
+  resolveNames(args?: ResolveNamesArgs, options?: CallOptions): Promise<ResolveNamesResult> {
+    return operations.resolveNames(this, args, options);
+  }
+
+  /**
+   * Explain the roles of a member binding by binding.
+   *
+   * Returns every role that has a binding or that a sync assigned. Nothing is changed.
+   *
+   * The key needs the scope `members:read`.
+   */
+  explainRoles(args: ExplainRolesArgs, options?: CallOptions): Promise<ExplainRolesResult> {
+    return operations.explainRoles(this, args, options);
+  }
+
+  /**
    * Sync a member's roles with the role bindings.
    *
-   * A role is assigned if the member matches one of its bindings. A role that has a binding, or that an earlier sync assigned, is removed if the member matches none of its bindings and all of them could be evaluated. Repeating the call changes nothing.
+   * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.
    *
    * The key needs the scope `sync:write`.
    */
@@ -367,7 +412,7 @@ export class OperationMethods extends Client {
   /**
    * Sync the roles of all verified members for a game group.
    *
-   * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. If a job of the group has not finished yet, that job is returned and no new one is created.
+   * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.
    *
    * The key needs the scope `sync:write`.
    */
@@ -395,6 +440,15 @@ export class OperationMethods extends Client {
    */
   syncNickname(args: SyncNicknameArgs, options?: CallOptions): Promise<NicknameChange> {
     return operations.syncNickname(this, args, options);
+  }
+
+  /**
+   * Preview what a binding would do to all members.
+   *
+   * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
+   */
+  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<PreviewBindingResult> {
+    return operations.previewBinding(this, args, options);
   }
 
   /**
@@ -453,7 +507,7 @@ export class OperationMethods extends Client {
   /**
    * Ban a player.
    *
-   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   * Live game servers receive a command about it, with scope `place` only those of that place.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -464,7 +518,7 @@ export class OperationMethods extends Client {
   /**
    * Mute a player.
    *
-   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   * Live game servers receive a command about it, with scope `place` only those of that place.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -475,7 +529,7 @@ export class OperationMethods extends Client {
   /**
    * Unban a player.
    *
-   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   * Live game servers receive a command about it, with scope `place` only those of that place.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -486,7 +540,7 @@ export class OperationMethods extends Client {
   /**
    * Unmute a player.
    *
-   * Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.
+   * Live game servers receive a command about it, with scope `place` only those of that place.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -574,6 +628,22 @@ export class OperationMethods extends Client {
   }
 
   /**
+   * List the guild's flagged players.
+   *
+   * Ordered by game ID, without expired entries and those for all guilds.
+   *
+   * The key needs the scope `moderation:read`.
+   */
+  listFlags(args?: ListFlagsArgs, options?: CallOptions): Promise<ListFlagsResult> {
+    return operations.listFlags(this, args, options);
+  }
+
+  /** The pages of `listFlags`, one after the other, from `cursor` on. */
+  listFlagsPages(args?: ListFlagsArgs, options?: CallOptions): AsyncGenerator<ListFlagsResult, void, void> {
+    return operations.listFlagsPages(this, args, options);
+  }
+
+  /**
    * Get everything about one player.
    *
    * Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
@@ -587,7 +657,7 @@ export class OperationMethods extends Client {
   /**
    * Get a player's staff permissions.
    *
-   * Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.
+   * Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. A service or platform that is not reachable is an error, never level 0.
    *
    * The key needs the scope `activity:write`.
    */
@@ -664,7 +734,7 @@ export class OperationMethods extends Client {
   /**
    * Poll for commands.
    *
-   * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+   * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. Commands are leased and delivered again as with `sendServerHeartbeat`.
    *
    * The key needs the scope `server:write`.
    */
@@ -772,7 +842,7 @@ export class OperationMethods extends Client {
   /**
    * Send a command to game servers.
    *
-   * Sends a command to one server, to the live servers of a place, or to all live servers; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
+   * Sends a command to one server, or to the live servers of a place or of the guild; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
    *
    * The key needs the scope `commands:write`.
    */
@@ -783,7 +853,7 @@ export class OperationMethods extends Client {
   /**
    * List commands.
    *
-   * Returns the commands of the guild with the outcome of each, also those that operators sent and those that report bans and mutes. They are stored for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+   * Returns the commands of the guild with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
    *
    * The key needs the scope `commands:read`.
    */
@@ -826,7 +896,7 @@ export class OperationMethods extends Client {
   /**
    * List events.
    *
-   * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response is cut at about 1 MiB; ask for the rest with `next_after`.
+   * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.
    *
    * The key needs the scope `events:read`.
    */
@@ -837,7 +907,7 @@ export class OperationMethods extends Client {
   /**
    * Stream events.
    *
-   * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, which clients send when they connect again, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Many clients do so by themselves, but not after an error such as 503. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
+   * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
    *
    * The key needs the scope `events:read`.
    */
@@ -951,10 +1021,30 @@ export class OperationMethods extends Client {
   /**
    * Get the guild's usage and quotas.
    *
-   * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that fail authentication (401), and requests without a category such as `GET /whoami`, are not counted, nor are requests that are not allowed (403).
+   * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
    */
   getUsage(options?: CallOptions): Promise<GetUsageResult> {
     return operations.getUsage(this, options);
+  }
+
+  /**
+   * Check the set-up of the guild.
+   *
+   * Checks the bot, bindings, keys, game servers and webhooks, and says what to do. A platform or service that does not respond is a failed check. Results may be 30 s old.
+   *
+   * The key needs the scope `sync:read`.
+   */
+  getDoctor(options?: CallOptions): Promise<GetDoctorResult> {
+    return operations.getDoctor(this, options);
+  }
+
+  /**
+   * Count what the guild has.
+   *
+   * Counts for the first page of a dashboard.
+   */
+  getOverview(options?: CallOptions): Promise<GetOverviewResult> {
+    return operations.getOverview(this, options);
   }
 
   /**

@@ -239,6 +239,18 @@ export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
 
+/** A check of the set-up of a guild */
+export type GuildCheck = {
+  /** Name of the check */
+  name: string;
+  /** False if something must be done */
+  ok: boolean;
+  /** What was found */
+  message: string;
+  /** What to do; advice if the check is ok; null if there is nothing to do */
+  fix: string | null;
+};
+
 /** A command for a game server */
 export type Command = {
   /** Command ID, for the acknowledgement */
@@ -351,6 +363,19 @@ export type NewWebhook = {
   secret: WebhookSecret;
 } & Webhook;
 
+/** A person with one or both accounts; linked accounts are one person */
+export type FoundPerson = {
+  chat_id: ChatIdOrNull;
+  /** Username on the chat platform; null if unknown */
+  chat_username: string | null;
+  /** Nickname in this guild */
+  nickname: string | null;
+  /** Game account ID */
+  game_id: number | null;
+  /** Username in the game; null if unknown */
+  game_username: string | null;
+};
+
 /** A player on a game server */
 export type ServerPlayer = {
   game_id: GameId;
@@ -398,6 +423,28 @@ export type RoleFailure = {
   code: RoleFailureCode;
   /** Explanation for people */
   message: string;
+};
+
+/** A role with bindings, and why the member has it or does not */
+export type ExplainedRole = {
+  role_id: RoleId;
+  /** Role name; null if the role no longer exists */
+  role_name: string | null;
+  /** True if the member has the role */
+  has_role: boolean;
+  /** What a sync would do. `none`: the member does not have the role and does not get it */
+  action: 'add' | 'remove' | 'keep' | 'none';
+  /** Why the bot cannot change the role; null if it can */
+  blocked: RoleFailure | null;
+  bindings: {
+    /** Binding ID */
+    binding_id: number;
+    /** `unknown`: the game platform cannot tell now */
+    matches: 'yes' | 'no' | 'unknown';
+    code: ReasonCode;
+    /** Explanation for people */
+    reason: string;
+  }[];
 };
 
 /** A rule that gives a chat role to members with matching game data. Fields that do not belong to the binding type are null */
@@ -647,6 +694,21 @@ export type RateLimitCategory =
 export type Reason = string;
 
 /** Reason code */
+export type ReasonCode =
+  | 'RANK_IN_RANGE'
+  | 'RANK_TOO_LOW'
+  | 'RANK_TOO_HIGH'
+  | 'NOT_IN_GROUP'
+  | 'OWNED'
+  | 'NOT_OWNED'
+  | 'OLD_ENOUGH'
+  | 'TOO_YOUNG'
+  | 'NOT_VERIFIED'
+  | 'INVENTORY_PRIVATE'
+  | 'ACCOUNT_REJECTED'
+  | 'PLATFORM_UNAVAILABLE';
+
+/** Reason code */
 export type RoleFailureCode =
   | 'ROLE_ABOVE_BOT'
   | 'ROLE_MANAGED'
@@ -821,7 +883,7 @@ export type LinkRecord = {
   verified: boolean;
 };
 
-/** The progress of a sync of all members */
+/** The progress of a sync of all members, or of a preview */
 export type SyncJob = {
   state: SyncJobState;
   /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed */
@@ -833,6 +895,7 @@ export type SyncJob = {
     /** Explanation for people */
     message: string;
   }[];
+  result?: PreviewResult;
 } & SyncJobProgress;
 
 /** The staff permissions of a player */
@@ -935,6 +998,28 @@ export type SyncResult = {
   /** True if a dry run was requested, so that nothing was changed */
   dry_run: boolean;
 } & RoleChanges;
+
+/** What a sync would change. Only jobs of `POST /bindings/preview` have it */
+export type PreviewResult = {
+  roles: {
+    role_id: RoleId;
+    /** Number of members who would get the role */
+    gained: number;
+    /** Number of members who would lose the role */
+    lost: number;
+    /** Number of members for whom the game platform cannot tell */
+    unknown: number;
+  }[];
+  /** The first 100 changes */
+  members: {
+    chat_id: ChatId;
+    /** Username on the chat platform */
+    username: string;
+    role_id: RoleId;
+    /** What would change */
+    change: 'gained' | 'lost';
+  }[];
+};
 
 /** What is known about one player */
 export type Person = {
@@ -1128,6 +1213,15 @@ export type EventEnvelope = {
   data: unknown;
 };
 
+export type ExplainRolesResult = {
+  chat_id: ChatId;
+  /** ID of the linked game account; null if there is none */
+  game_id: number | null;
+  /** Username in the game; null if unknown */
+  game_username: string | null;
+  roles: ExplainedRole[];
+};
+
 export type FindPlayerServerResult = {
   /** The server; null if no live server reports the player */
   server: GameServer | null;
@@ -1146,6 +1240,11 @@ export type GetCommandResult = {
   servers: CommandServer[];
   next_cursor: NextCursor;
 } & CommandRecord;
+
+export type GetDoctorResult = {
+  /** Checks, always in the same order */
+  checks: GuildCheck[];
+};
 
 export type GetLinkStatusesResult = {
   /** Links by requested ID; null if the user is not verified in the guild */
@@ -1171,6 +1270,26 @@ export type GetMuteStatusResult = {
   /** True if the player has an active mute */
   muted: boolean;
   mute_info?: MuteInfo;
+};
+
+export type GetOverviewResult = {
+  /** Counts; null if the service that counts did not respond */
+  counts: {
+    links: number | null;
+    bindings: number | null;
+    active_bans: number | null;
+    active_mutes: number | null;
+    flagged_players: number | null;
+    live_servers: number | null;
+    players: number | null;
+    open_staff_sessions: number | null;
+    webhooks: number | null;
+    failing_webhooks: number | null;
+  };
+  /** Names of counts that are larger than returned, because counting stops at a limit */
+  minimums: string[];
+  /** Services that did not respond */
+  omitted: string[];
 };
 
 export type GetPlayerStatusesResult = {
@@ -1239,6 +1358,11 @@ export type ListEventsResult = {
   oldest_seq: number;
 };
 
+export type ListFlagsResult = {
+  flags: OwnShieldEntry[];
+  next_cursor: NextCursor;
+};
+
 export type ListMembersResult = {
   members: Member[];
   next_cursor: NextCursor;
@@ -1285,11 +1409,20 @@ export type LogStaffActionResult = {
   id: Uuid;
 };
 
+export type NumericIdOrNull = number | string | null;
+
 export type PollCommandsResult = {
   /** Commands, oldest first */
   commands: Command[];
   /** Seconds until the next poll, if you poll without `wait`; increases with the number of live servers */
   poll_after_seconds: number;
+};
+
+export type PreviewBindingResult = {
+  /** ID of the job, for `GET /sync/jobs/{jobId}` */
+  job_id: Uuid;
+  /** Number of verified members of the guild */
+  total: number;
 };
 
 export type RegisterGameResult = {
@@ -1317,6 +1450,19 @@ export type RemoveBindingResult = {
   id: number;
 };
 
+export type ResolveNamesResult = {
+  /** Usernames of members by chat ID; null if unknown */
+  chat_names: {
+    [name: string]: string | null;
+  };
+  /** Usernames by game ID; null if unknown */
+  game_names: {
+    [name: string]: string | null;
+  };
+  /** Platforms that did not respond, so that data is missing */
+  incomplete: ('chat' | 'game')[];
+};
+
 export type RoleChanges = {
   chat_id: ChatId;
   /** Roles that were assigned */
@@ -1332,6 +1478,12 @@ export type RotateWebhookSecretResult = {
   secret: WebhookSecret;
   /** Time until which the previous secret signs too */
   previous_until: Timestamp;
+};
+
+export type SearchPeopleResult = {
+  people: FoundPerson[];
+  /** Platforms that did not respond, so that data is missing */
+  incomplete: ('chat' | 'game')[];
 };
 
 export type SendCommandResult = {
@@ -1637,6 +1789,24 @@ export type GetMemberArgs = {
   chatId: ChatId;
 };
 
+/** Arguments of `searchPeople`. */
+export type SearchPeopleArgs = {
+  /** A chat ID, a game ID, the beginning of a name in the chat, or a whole name in the game */
+  query: string;
+};
+
+/** Arguments of `resolveNames`. */
+export type ResolveNamesArgs = {
+  chat_ids?: ChatId[] | null;
+  game_ids?: GameIdInput[] | null;
+};
+
+/** Arguments of `explainRoles`. */
+export type ExplainRolesArgs = {
+  /** Chat account ID (snowflake) */
+  chatId: ChatId;
+};
+
 /** Arguments of `syncRoles`. */
 export type SyncRolesArgs = {
   /** If true, the response reports what would change, and nothing is changed */
@@ -1668,7 +1838,7 @@ export type GetSyncJobArgs = {
 export type SyncNicknameArgs = {
   chat_id: ChatId;
   /** Group ID for `{rank_name}`; the group of the first `group_rank` binding if omitted */
-  game_group_id?: number | string | null;
+  game_group_id?: NumericIdOrNull;
 } & (
   | {
       /** New nickname of at most 32 characters; null removes the nickname */
@@ -1679,6 +1849,39 @@ export type SyncNicknameArgs = {
       /** Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest */
       template: string;
       nickname?: null;
+    }
+);
+
+/** Arguments of `previewBinding`. */
+export type PreviewBindingArgs = {
+  chat_role_id?: RoleId | null;
+  /** Group ID; required for `group_rank` */
+  game_group_id?: NumericIdOrNull;
+  /** Lowest rank that matches; required for `group_rank` */
+  min_rank?: number | null;
+  /** Highest rank that matches, at least `min_rank`; required for `group_rank` */
+  max_rank?: number | null;
+  /** Gamepass ID; required for `gamepass` */
+  game_gamepass_id?: NumericIdOrNull;
+  /** Asset ID; required for `asset` */
+  game_asset_id?: NumericIdOrNull;
+  /** Badge ID; required for `badge` */
+  game_badge_id?: NumericIdOrNull;
+  /** Platform of the account whose age is checked; required for `account_age` */
+  account_age_platform?: Platform | null;
+  /** Minimum age of the account in days; required for `account_age` */
+  account_age_min_days?: number | null;
+  /** Has no effect on the result */
+  priority?: number | null;
+} & (
+  | {
+      /** ID of a stored binding, to preview a change of it */
+      binding_id: NumericId;
+      binding_type?: null;
+    }
+  | {
+      binding_type: BindingType;
+      binding_id?: null;
     }
 );
 
@@ -1706,7 +1909,7 @@ export type GetMuteStatusArgs = {
 export type GetPlayerStatusesArgs = {
   game_ids: GameIdInput[];
   /** Place ID of a game: an integer, or a string of digits */
-  place_id?: number | string | null;
+  place_id?: NumericIdOrNull;
 };
 
 /** Arguments of `checkShield`. */
@@ -1746,7 +1949,6 @@ export type BanPlayerArgs = {
       place_id?: null;
     }
   | {
-      /** Whether it applies in all places or in one place; `global` if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
       place_id: NumericId;
@@ -1779,7 +1981,6 @@ export type MutePlayerArgs = {
       place_id?: null;
     }
   | {
-      /** Whether it applies in all places or in one place; `global` if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
       place_id: NumericId;
@@ -1808,7 +2009,6 @@ export type UnbanPlayerArgs = {
       place_id?: null;
     }
   | {
-      /** Scope to lift; all active entries are lifted if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
       place_id: NumericId;
@@ -1837,7 +2037,6 @@ export type UnmutePlayerArgs = {
       place_id?: null;
     }
   | {
-      /** Scope to lift; all active entries are lifted if omitted */
       scope: 'place';
       /** Place ID; required for scope `place` */
       place_id: NumericId;
@@ -1850,6 +2049,8 @@ export type ListActiveBansArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
+  /** Returns only entries of this player. Not with `updated_since` */
+  game_id?: NumericId;
   /** Returns only entries that apply in this place: global ones and those of the place */
   place_id?: NumericId;
   /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
@@ -1862,6 +2063,8 @@ export type ListActiveMutesArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
+  /** Returns only entries of this player. Not with `updated_since` */
+  game_id?: NumericId;
   /** Returns only entries that apply in this place: global ones and those of the place */
   place_id?: NumericId;
   /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
@@ -1905,6 +2108,14 @@ export type UnflagPlayerArgs = {
   gameId: GameIdInput;
 };
 
+/** Arguments of `listFlags`. */
+export type ListFlagsArgs = {
+  /** Rows per page; 50 if omitted */
+  limit?: number;
+  /** The `next_cursor` of the previous page */
+  cursor?: string;
+};
+
 /** Arguments of `getPerson`. */
 export type GetPersonArgs = {
   /** Game account ID: an integer, or a string of digits */
@@ -1940,7 +2151,7 @@ export type LogStaffActionArgs = {
   /** Game account ID of the player concerned */
   target_game_id?: GameIdInputOrNull;
   /** Place ID of the game */
-  place_id?: number | string | null;
+  place_id?: NumericIdOrNull;
   server_id?: ServerIdOrNull;
   /** Additional data: an object of at most 4 KiB as JSON */
   details?: {
@@ -1987,7 +2198,7 @@ export type SendServerHeartbeatArgs = {
   /** Maximum number of players on the server */
   max_players: number;
   /** Universe ID of the game that the place belongs to */
-  universe_id?: number | string | null;
+  universe_id?: NumericIdOrNull;
   players?:
     | {
         game_id: GameIdInput;
@@ -2163,7 +2374,7 @@ export type SendCommandArgs = {
           /** Where it applies: in all places, or in one */
           scope?: 'global' | 'place' | null;
           /** The place, with the scope `place` */
-          place_id?: number | string | null;
+          place_id?: NumericIdOrNull;
           [name: string]: unknown;
         } | null;
       }

@@ -60,7 +60,7 @@ export const commandRows = {
     message: 'Command sent',
     summary: 'Send a command to game servers',
     description:
-      'Sends a command to one server, to the live servers of a place, or to all live servers; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.',
+      'Sends a command to one server, or to the live servers of a place or of the guild; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.',
     writes: true,
     errors: {
       NOT_FOUND: 'The guild has no server with this `server_id`: none has sent a heartbeat within the last hour',
@@ -90,7 +90,7 @@ export const commandRows = {
     message: 'Commands listed',
     summary: 'List commands',
     description:
-      'Returns the commands of the guild with the outcome of each, also those that operators sent and those that report bans and mutes. They are stored for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.',
+      'Returns the commands of the guild with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.',
     writes: false,
   }),
   getCommand: route({

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, listOf, numberQuery, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
+import {
+  gameId,
+  gameIdOut,
+  guildId,
+  listOf,
+  MAX_WAIT_SECONDS,
+  numberQuery,
+  optional,
+  timestamp,
+  uuid,
+  uuidOut,
+} from '../schemas.ts';
 import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
@@ -16,7 +27,6 @@ import {
 } from './shapes.ts';
 
 const MAX_COMMANDS = 50;
-const MAX_WAIT_SECONDS = 25;
 /** The shortest interval between heartbeats, and between polls without `wait`. Used while few servers are live. */
 export const MIN_INTERVAL_SECONDS = 15;
 
@@ -53,9 +63,6 @@ export const command = z
   .meta({ id: 'Command', description: 'A command for a game server' });
 
 const interval = (description: string) => z.int().meta({ description, example: 15 });
-
-const DELIVERY =
-  'A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.';
 
 /** Routes for game servers: heartbeats and commands. */
 export const serverRows = {
@@ -97,7 +104,7 @@ export const serverRows = {
     status: 200,
     message: 'Heartbeat received',
     summary: 'Send a server heartbeat',
-    description: `Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. ${DELIVERY}`,
+    description: `Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its \`command_id\` to execute it only once.`,
     writes: false,
     errors: {
       NOT_APPLICABLE: NO_SERVER_ID,
@@ -131,7 +138,8 @@ export const serverRows = {
     status: 200,
     message: 'Commands polled',
     summary: 'Poll for commands',
-    description: `With \`wait\` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. ${DELIVERY}`,
+    description:
+      'With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. Commands are leased and delivered again as with `sendServerHeartbeat`.',
     writes: false,
     longPoll: { whenEnded: { commands: [], poll_after_seconds: MIN_INTERVAL_SECONDS } },
   }),

@@ -12,9 +12,8 @@ export const clientUuid = z
   .pipe(z.string())
   .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
 
-/** The message of NOT_APPLICABLE for an empty server ID. */
-export const NO_SERVER_ID =
-  'server_id is empty: a game in the editor has no job ID. Report only from published servers';
+/** What the document says about NOT_APPLICABLE for an empty server ID; the message to clients is longer. */
+export const NO_SERVER_ID = 'The server ID is empty: report only from published servers';
 
 export const placeId = numberId('a place ID').meta({ description: 'Place ID of the game', example: 40001 });
 export const universeId = numberId('a universe ID').meta({

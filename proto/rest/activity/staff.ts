@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../route.ts';
+import { PLATFORM_FAILED, route } from '../route.ts';
 import {
   BATCH_LIMIT,
   chatId,
@@ -67,9 +67,9 @@ export const staffRows = {
     message: 'Permissions read',
     summary: "Get a player's staff permissions",
     description:
-      "Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.",
+      "Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. A service or platform that is not reachable is an error, never level 0.",
     writes: false,
-    errors: { PLATFORM_ERROR: 'The chat platform failed or rejected the request' },
+    errors: { PLATFORM_ERROR: PLATFORM_FAILED },
   }),
   registerGame: route({
     method: 'POST',

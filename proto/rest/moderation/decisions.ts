@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { defineRoutes, route } from '../route.ts';
-import { gameId, guildId, nextCursor, page, placeId, timeRange, timestamp, timestampQuery } from '../schemas.ts';
+import {
+  gameId,
+  guildId,
+  nextCursor,
+  numberId,
+  page,
+  placeId,
+  timeRange,
+  timestamp,
+  timestampQuery,
+} from '../schemas.ts';
 import {
   action,
   createdPunishment,
@@ -34,19 +44,28 @@ const read = {
 
 const emptyServer = 'The server ID is empty';
 
-const notifiesServers =
-  'Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.';
+const notifiesServers = 'Live game servers receive a command about it, with scope `place` only those of that place.';
 
-const activeQuery = z.object({
-  ...page,
-  place_id: placeId
-    .optional()
-    .meta({ description: 'Returns only entries that apply in this place: global ones and those of the place' }),
-  updated_since: timestampQuery.optional().meta({
-    description:
-      'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
-  }),
-});
+const activeQuery = z
+  .object({
+    ...page,
+    // Without an example, because a request cannot have all parameters.
+    game_id: numberId('a game ID')
+      .optional()
+      .meta({ description: 'Returns only entries of this player. Not with `updated_since`' }),
+    place_id: placeId
+      .optional()
+      .meta({ description: 'Returns only entries that apply in this place: global ones and those of the place' }),
+    updated_since: timestampQuery.optional().meta({
+      description:
+        'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
+    }),
+  })
+  .refine((query) => query.game_id === undefined || query.updated_since === undefined, {
+    path: ['game_id'],
+    error: 'must not be given with updated_since',
+    when: () => true,
+  });
 
 const activeData = {
   server_time: timestamp.meta({

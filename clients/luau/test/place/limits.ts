@@ -1,4 +1,4 @@
-import { Matcher } from '#gateway/steps/match.ts';
+import { Matcher } from '#kit/http/match.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES, type Category } from '#proto/rest/limits.ts';
 import type { Engine } from '../engine/engine.ts';

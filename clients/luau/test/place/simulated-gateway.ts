@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Limit, tightest } from '#gateway/limits/limiter.ts';
-import { MemoryLimiter } from '#gateway/limits/memory.ts';
-import { Matcher } from '#gateway/steps/match.ts';
+import { Matcher } from '#kit/http/match.ts';
+import { type Limit, tightest } from '#kit/limits/limiter.ts';
+import { MemoryLimiter } from '#kit/limits/memory.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES, type Category } from '#proto/rest/limits.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';

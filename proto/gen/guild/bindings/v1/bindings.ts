@@ -83,6 +83,10 @@ export interface EvaluateRequest {
    * depends on ownership is then unknown and does not set `incomplete`.
    */
   withoutOwnershipRoleIds: string[];
+  /** Writes the reasons of single bindings as sentences with the names of groups, ranks and items. */
+  withNames: boolean;
+  /** A binding that is evaluated as if it were stored: a new one if its ID is 0, otherwise instead of the stored one. */
+  planned?: Binding | undefined;
 }
 
 /** A verified member. The age of the chat account is derived from its ID. */
@@ -124,6 +128,30 @@ export interface BindingVerdict {
   verdict: Verdict;
   /** An explanation for people. */
   reason: string;
+  /** A reason code of the REST API, such as RANK_TOO_LOW. */
+  code: string;
+}
+
+export interface PlanBindingRequest {
+  guildId: string;
+  plan?:
+    | //
+    /** A new binding; its ID and priority are ignored. */
+    { $case: "added"; value: Binding }
+    | { $case: "changed"; value: BindingChange }
+    | undefined;
+}
+
+export interface BindingChange {
+  bindingId: number;
+  /** Unset fields stay as they are. */
+  minRank?: number | undefined;
+  maxRank?: number | undefined;
+}
+
+export interface PlanBindingResponse {
+  /** Its ID is 0 if it is new. */
+  binding?: Binding | undefined;
 }
 
 function createBaseBinding(): Binding {
@@ -469,7 +497,15 @@ export const ListBindingsResponse: MessageFns<ListBindingsResponse> = {
 };
 
 function createBaseEvaluateRequest(): EvaluateRequest {
-  return { guildId: "", members: [], chatRoleIds: [], rolesOnly: false, withoutOwnershipRoleIds: [] };
+  return {
+    guildId: "",
+    members: [],
+    chatRoleIds: [],
+    rolesOnly: false,
+    withoutOwnershipRoleIds: [],
+    withNames: false,
+    planned: undefined,
+  };
 }
 
 export const EvaluateRequest: MessageFns<EvaluateRequest> = {
@@ -488,6 +524,12 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
     }
     for (const v of message.withoutOwnershipRoleIds) {
       writer.uint32(42).string(v!);
+    }
+    if (message.withNames !== false) {
+      writer.uint32(48).bool(message.withNames);
+    }
+    if (message.planned !== undefined) {
+      Binding.encode(message.planned, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -543,6 +585,22 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
             }
 
             message.withoutOwnershipRoleIds.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.withNames = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.planned = Binding.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -809,7 +867,7 @@ export const RoleVerdict: MessageFns<RoleVerdict> = {
 };
 
 function createBaseBindingVerdict(): BindingVerdict {
-  return { bindingId: 0, verdict: 0, reason: "" };
+  return { bindingId: 0, verdict: 0, reason: "", code: "" };
 }
 
 export const BindingVerdict: MessageFns<BindingVerdict> = {
@@ -822,6 +880,9 @@ export const BindingVerdict: MessageFns<BindingVerdict> = {
     }
     if (message.reason !== "") {
       writer.uint32(26).string(message.reason);
+    }
+    if (message.code !== "") {
+      writer.uint32(34).string(message.code);
     }
     return writer;
   },
@@ -861,6 +922,198 @@ export const BindingVerdict: MessageFns<BindingVerdict> = {
             }
 
             message.reason = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePlanBindingRequest(): PlanBindingRequest {
+  return { guildId: "", plan: undefined };
+}
+
+export const PlanBindingRequest: MessageFns<PlanBindingRequest> = {
+  encode(message: PlanBindingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    switch (message.plan?.$case) {
+      case "added":
+        Binding.encode(message.plan.value, writer.uint32(18).fork()).join();
+        break;
+      case "changed":
+        BindingChange.encode(message.plan.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PlanBindingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePlanBindingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.plan = { $case: "added", value: Binding.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.plan = { $case: "changed", value: BindingChange.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseBindingChange(): BindingChange {
+  return { bindingId: 0, minRank: undefined, maxRank: undefined };
+}
+
+export const BindingChange: MessageFns<BindingChange> = {
+  encode(message: BindingChange, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.bindingId !== 0) {
+      writer.uint32(8).int64(message.bindingId);
+    }
+    if (message.minRank !== undefined) {
+      writer.uint32(16).int32(message.minRank);
+    }
+    if (message.maxRank !== undefined) {
+      writer.uint32(24).int32(message.maxRank);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BindingChange {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBindingChange();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.bindingId = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.minRank = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.maxRank = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePlanBindingResponse(): PlanBindingResponse {
+  return { binding: undefined };
+}
+
+export const PlanBindingResponse: MessageFns<PlanBindingResponse> = {
+  encode(message: PlanBindingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.binding !== undefined) {
+      Binding.encode(message.binding, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PlanBindingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePlanBindingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.binding = Binding.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -906,6 +1159,19 @@ export const BindingsServiceService = {
     responseSerialize: (value: EvaluateResponse): Buffer => Buffer.from(EvaluateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EvaluateResponse => EvaluateResponse.decode(value),
   },
+  /**
+   * Checks a new binding or a change of a stored one, as adding or updating it does, and returns the binding that would
+   * be stored. Stores nothing. NOT_FOUND if there is no such binding.
+   */
+  planBinding: {
+    path: "/guild.bindings.v1.BindingsService/PlanBinding" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PlanBindingRequest): Buffer => Buffer.from(PlanBindingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PlanBindingRequest => PlanBindingRequest.decode(value),
+    responseSerialize: (value: PlanBindingResponse): Buffer => Buffer.from(PlanBindingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PlanBindingResponse => PlanBindingResponse.decode(value),
+  },
 } as const;
 
 export interface BindingsServiceServer extends UntypedServiceImplementation {
@@ -916,6 +1182,11 @@ export interface BindingsServiceServer extends UntypedServiceImplementation {
    * responded by then.
    */
   evaluate: handleUnaryCall<EvaluateRequest, EvaluateResponse>;
+  /**
+   * Checks a new binding or a change of a stored one, as adding or updating it does, and returns the binding that would
+   * be stored. Stores nothing. NOT_FOUND if there is no such binding.
+   */
+  planBinding: handleUnaryCall<PlanBindingRequest, PlanBindingResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -35,17 +35,64 @@ export interface RecordedEvent {
   /** A JSON object. */
   data: string;
   guildId: string;
+  /** The record before the change, a JSON object; for the audit only. */
+  before?: string | undefined;
 }
 
 export interface EventSource {
   /** api_key, console, operator or system */
   kind: string;
   id: string;
+  /** For the audit only: the request, the address of its client, and the role of the person in the console. */
+  requestId?: string | undefined;
+  address?: string | undefined;
+  role?: string | undefined;
 }
 
 export interface AppendEventsResponse {
   /** The number of events that were stored now, without those that were stored before. */
   stored: number;
+}
+
+export interface TakeEntriesRequest {
+  /** Entries of guilds after this one; empty for the first guilds. */
+  afterGuildId: string;
+}
+
+export interface TakeEntriesResponse {
+  entries: AuditFeedEntry[];
+  validMs: number;
+}
+
+export interface AuditFeedEntry {
+  guildId: string;
+  /** A UUID, which auth stores so that no entry is in the audit twice. */
+  id: string;
+  /** The event type, or the name of a change without an event. */
+  action: string;
+  service: string;
+  /** Unix milliseconds. */
+  createdAtMs: number;
+  source?:
+    | EventSource
+    | undefined;
+  /** All persons that the entry names: `chat:<chat ID>` and `game:<game ID>`. */
+  persons: string[];
+  /** JSON objects; unset if there is none. */
+  before?: string | undefined;
+  after?: string | undefined;
+}
+
+export interface DeleteEntriesRequest {
+  entries: AuditFeedEntryName[];
+}
+
+export interface AuditFeedEntryName {
+  guildId: string;
+  id: string;
+}
+
+export interface DeleteEntriesResponse {
 }
 
 function createBaseAppendEventsRequest(): AppendEventsRequest {
@@ -106,7 +153,17 @@ export const AppendEventsRequest: MessageFns<AppendEventsRequest> = {
 };
 
 function createBaseRecordedEvent(): RecordedEvent {
-  return { number: 0, id: "", type: "", createdAtMs: 0, source: undefined, persons: [], data: "", guildId: "" };
+  return {
+    number: 0,
+    id: "",
+    type: "",
+    createdAtMs: 0,
+    source: undefined,
+    persons: [],
+    data: "",
+    guildId: "",
+    before: undefined,
+  };
 }
 
 export const RecordedEvent: MessageFns<RecordedEvent> = {
@@ -134,6 +191,9 @@ export const RecordedEvent: MessageFns<RecordedEvent> = {
     }
     if (message.guildId !== "") {
       writer.uint32(66).string(message.guildId);
+    }
+    if (message.before !== undefined) {
+      writer.uint32(74).string(message.before);
     }
     return writer;
   },
@@ -215,6 +275,14 @@ export const RecordedEvent: MessageFns<RecordedEvent> = {
             message.guildId = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.before = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -229,7 +297,7 @@ export const RecordedEvent: MessageFns<RecordedEvent> = {
 };
 
 function createBaseEventSource(): EventSource {
-  return { kind: "", id: "" };
+  return { kind: "", id: "", requestId: undefined, address: undefined, role: undefined };
 }
 
 export const EventSource: MessageFns<EventSource> = {
@@ -239,6 +307,15 @@ export const EventSource: MessageFns<EventSource> = {
     }
     if (message.id !== "") {
       writer.uint32(18).string(message.id);
+    }
+    if (message.requestId !== undefined) {
+      writer.uint32(26).string(message.requestId);
+    }
+    if (message.address !== undefined) {
+      writer.uint32(34).string(message.address);
+    }
+    if (message.role !== undefined) {
+      writer.uint32(42).string(message.role);
     }
     return writer;
   },
@@ -270,6 +347,30 @@ export const EventSource: MessageFns<EventSource> = {
             }
 
             message.id = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.requestId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.role = reader.string();
             continue;
           }
         }
@@ -331,6 +432,391 @@ export const AppendEventsResponse: MessageFns<AppendEventsResponse> = {
   },
 };
 
+function createBaseTakeEntriesRequest(): TakeEntriesRequest {
+  return { afterGuildId: "" };
+}
+
+export const TakeEntriesRequest: MessageFns<TakeEntriesRequest> = {
+  encode(message: TakeEntriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.afterGuildId !== "") {
+      writer.uint32(10).string(message.afterGuildId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeEntriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeEntriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.afterGuildId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeEntriesResponse(): TakeEntriesResponse {
+  return { entries: [], validMs: 0 };
+}
+
+export const TakeEntriesResponse: MessageFns<TakeEntriesResponse> = {
+  encode(message: TakeEntriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.entries) {
+      AuditFeedEntry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.validMs !== 0) {
+      writer.uint32(16).int32(message.validMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeEntriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeEntriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.entries.push(AuditFeedEntry.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.validMs = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAuditFeedEntry(): AuditFeedEntry {
+  return {
+    guildId: "",
+    id: "",
+    action: "",
+    service: "",
+    createdAtMs: 0,
+    source: undefined,
+    persons: [],
+    before: undefined,
+    after: undefined,
+  };
+}
+
+export const AuditFeedEntry: MessageFns<AuditFeedEntry> = {
+  encode(message: AuditFeedEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    if (message.action !== "") {
+      writer.uint32(26).string(message.action);
+    }
+    if (message.service !== "") {
+      writer.uint32(34).string(message.service);
+    }
+    if (message.createdAtMs !== 0) {
+      writer.uint32(40).int64(message.createdAtMs);
+    }
+    if (message.source !== undefined) {
+      EventSource.encode(message.source, writer.uint32(50).fork()).join();
+    }
+    for (const v of message.persons) {
+      writer.uint32(58).string(v!);
+    }
+    if (message.before !== undefined) {
+      writer.uint32(66).string(message.before);
+    }
+    if (message.after !== undefined) {
+      writer.uint32(74).string(message.after);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuditFeedEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuditFeedEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.service = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.createdAtMs = longToNumber(reader.int64());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.source = EventSource.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.persons.push(reader.string());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.before = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteEntriesRequest(): DeleteEntriesRequest {
+  return { entries: [] };
+}
+
+export const DeleteEntriesRequest: MessageFns<DeleteEntriesRequest> = {
+  encode(message: DeleteEntriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.entries) {
+      AuditFeedEntryName.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteEntriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteEntriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.entries.push(AuditFeedEntryName.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAuditFeedEntryName(): AuditFeedEntryName {
+  return { guildId: "", id: "" };
+}
+
+export const AuditFeedEntryName: MessageFns<AuditFeedEntryName> = {
+  encode(message: AuditFeedEntryName, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuditFeedEntryName {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuditFeedEntryName();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteEntriesResponse(): DeleteEntriesResponse {
+  return {};
+}
+
+export const DeleteEntriesResponse: MessageFns<DeleteEntriesResponse> = {
+  encode(_: DeleteEntriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteEntriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteEntriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** The log of events, for the services that record them. */
 export type EventLogServiceService = typeof EventLogServiceService;
 export const EventLogServiceService = {
@@ -358,6 +844,45 @@ export interface EventLogServiceServer extends UntypedServiceImplementation {
    * repeated. Either all guilds of a call succeed or none.
    */
   appendEvents: handleUnaryCall<AppendEventsRequest, AppendEventsResponse>;
+}
+
+/** The changes by API keys and persons that wait until auth has written them into the audit. */
+export type AuditFeedServiceService = typeof AuditFeedServiceService;
+export const AuditFeedServiceService = {
+  /**
+   * The oldest entries of some guilds, at most 200 and in the order of each guild. They stay until they are deleted, and
+   * auth must have stored them before `valid_ms` has passed: later the persons in them may be erased.
+   */
+  takeEntries: {
+    path: "/guild.events.v1.AuditFeedService/TakeEntries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeEntriesRequest): Buffer => Buffer.from(TakeEntriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeEntriesRequest => TakeEntriesRequest.decode(value),
+    responseSerialize: (value: TakeEntriesResponse): Buffer => Buffer.from(TakeEntriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeEntriesResponse => TakeEntriesResponse.decode(value),
+  },
+  /** Deletes entries that are in the audit. Unknown entries are ignored, so a call may be repeated. */
+  deleteEntries: {
+    path: "/guild.events.v1.AuditFeedService/DeleteEntries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteEntriesRequest): Buffer => Buffer.from(DeleteEntriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteEntriesRequest => DeleteEntriesRequest.decode(value),
+    responseSerialize: (value: DeleteEntriesResponse): Buffer =>
+      Buffer.from(DeleteEntriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteEntriesResponse => DeleteEntriesResponse.decode(value),
+  },
+} as const;
+
+export interface AuditFeedServiceServer extends UntypedServiceImplementation {
+  /**
+   * The oldest entries of some guilds, at most 200 and in the order of each guild. They stay until they are deleted, and
+   * auth must have stored them before `valid_ms` has passed: later the persons in them may be erased.
+   */
+  takeEntries: handleUnaryCall<TakeEntriesRequest, TakeEntriesResponse>;
+  /** Deletes entries that are in the audit. Unknown entries are ignored, so a call may be repeated. */
+  deleteEntries: handleUnaryCall<DeleteEntriesRequest, DeleteEntriesResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { requiredByType, rule, validRange } from './bindings/rules.ts';
+import { bindingId, bindingType, targetFields } from './bindings.ts';
+import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
+import { exactlyOneOf, guildId, optional, roleId, uuidOut } from './schemas.ts';
+import { syncJob } from './sync.ts';
+
+const roleOfNewBinding = rule(
+  ['chat_role_id'],
+  'is required',
+  (fields) => fields['binding_type'] == null || fields['chat_role_id'] != null,
+);
+
+const changesStoredBinding = rule(
+  [],
+  'must hold at least one of min_rank, max_rank, priority',
+  (fields) =>
+    fields['binding_id'] == null ||
+    fields['min_rank'] != null ||
+    fields['max_rank'] != null ||
+    fields['priority'] !== undefined,
+);
+
+/** The route that shows what a new or changed binding would do to all members. */
+export const previewRoutes = defineRoutes('members', {
+  previewBinding: route({
+    method: 'POST',
+    path: '/bindings/preview',
+    scope: null,
+    category: 'bindings_write',
+    guild: 'body',
+    body: z
+      .object({
+        guild_id: guildId,
+        binding_id: optional(bindingId).meta({ description: 'ID of a stored binding, to preview a change of it' }),
+        chat_role_id: optional(roleId),
+        binding_type: optional(bindingType),
+        ...targetFields,
+        priority: targetFields.priority.meta({ description: 'Has no effect on the result' }),
+      })
+      .refine(...exactlyOneOf('binding_id', 'binding_type'))
+      .refine(...roleOfNewBinding)
+      .refine(...requiredByType('game_group_id'))
+      .refine(...requiredByType('min_rank'))
+      .refine(...requiredByType('max_rank'))
+      .refine(...validRange)
+      .refine(...requiredByType('game_gamepass_id'))
+      .refine(...requiredByType('game_asset_id'))
+      .refine(...requiredByType('game_badge_id'))
+      .refine(...requiredByType('account_age_platform'))
+      .refine(...requiredByType('account_age_min_days'))
+      .refine(...changesStoredBinding)
+      .meta({ example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 } }),
+    data: z.object({
+      job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
+      total: syncJob.total,
+    }),
+    status: 202,
+    message: 'Preview queued',
+    summary: 'Preview what a binding would do to all members',
+    description:
+      'Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.',
+    writes: true,
+    errors: {
+      NOT_FOUND: 'No such binding in this guild',
+      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
+      PLATFORM_ERROR: PLATFORM_FAILED,
+    },
+  }),
+});
