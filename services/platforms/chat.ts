@@ -1,3 +1,13 @@
+import { ApiError } from '#kit/errors.ts';
+
+/** The bot is not in a guild of the chat platform, or may not read it. */
+export class BotNotInGuild extends ApiError {
+  constructor(guildId: string, more = '') {
+    const message = `The bot is not in the guild ${guildId}, or may not read it: invite it with the scope "bot"`;
+    super('PLATFORM_ERROR', { message: message + more });
+  }
+}
+
 /** A role of a guild on the chat platform. */
 export interface ChatRole {
   id: string;
@@ -10,6 +20,8 @@ export interface ChatRole {
   managed: boolean;
   /** True if the role ranks below the bot's own highest role. */
   belowBot: boolean;
+  /** True for the bot's own highest role. */
+  isBotRole: boolean;
   /**
    * True if the bot can assign and remove the role: the role is not managed and is below the bot's own highest role,
    * and the bot has the permission Manage Roles.
@@ -28,12 +40,14 @@ export interface ChatMember {
   joinedAt: number | null;
 }
 
-/** The owner of a guild on the chat platform, and the bot's right to change nicknames there. */
+/** The owner of a guild on the chat platform, and the bot's rights there. */
 export interface ChatStanding {
   /** The chat ID of the guild's owner. Only the owner can change the owner's nickname. */
   ownerId: string | null;
   /** True if the bot may change the nicknames of members whose highest role is below its own. */
   managesNicknames: boolean;
+  /** True if the bot may assign roles that are below its own highest role. */
+  managesRoles: boolean;
 }
 
 /** A page of a guild's members, ordered by chat ID. */
@@ -69,14 +83,14 @@ export interface ChatChangeRequest {
 export interface ChatPlatform {
   /**
    * Returns the guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless
-   * `fresh` is set. Throws PLATFORM_ERROR also if the bot is not in the guild; the message says what to do.
+   * `fresh` is set. Throws BotNotInGuild, a PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
    */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
   /**
-   * Returns the guild's owner and the bot's rights there, cached for up to a minute. Throws PLATFORM_ERROR also if the
-   * bot is not in the guild.
+   * Returns the guild's owner and the bot's rights there, cached for up to a minute unless `fresh` is set. Throws
+   * BotNotInGuild if the bot is not in the guild.
    */
-  standing(guildId: string): Promise<ChatStanding>;
+  standing(guildId: string, options?: { fresh?: boolean }): Promise<ChatStanding>;
   /** Returns a member of the guild, never from a cache; null if there is no such member, and for the bot itself. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
   /**
@@ -84,6 +98,8 @@ export interface ChatPlatform {
    * cached for up to 10 s unless `fresh` is set.
    */
   members(guildId: string, after: string, options?: { fresh?: boolean }): Promise<ChatMemberPage>;
+  /** Returns up to `limit` members whose username or nickname begins with the text, without the bot. Not cached. */
+  search(guildId: string, text: string, limit: number): Promise<ChatMember[]>;
   /**
    * Assigns (`give`) or removes one role of a member. The caller must have checked that the role is assignable, because
    * the platform counts rejected requests.

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { baseUrl, number, redisConfig, url } from '#kit/service/config.ts';
+import { proxyUrl } from '#kit/service/network.ts';
 
 const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
 /** Returns the schema of a credential that is sent unchanged in an HTTP header. */
@@ -24,6 +25,16 @@ export const gamePlatformConfig = {
 };
 
 export type GamePlatformConfig = z.output<z.ZodObject<typeof gamePlatformConfig>>;
+
+/** Configures how the hosts of the platforms are reached. */
+export const platformAccessConfig = {
+  /** The URL of an HTTP proxy through which the platforms are called; it may have a user and a password. */
+  PLATFORMS_PROXY: proxyUrl().optional(),
+  /** A PEM file of CAs that are trusted for the platforms in addition to the public ones. */
+  PLATFORMS_CA_FILE: z.string().optional(),
+};
+
+export type PlatformAccessConfig = z.output<z.ZodObject<typeof platformAccessConfig>>;
 
 /** Configures the chat platform: its base URL, the bot's credentials and its rate limit. */
 export const chatPlatformConfig = {

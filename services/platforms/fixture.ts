@@ -10,6 +10,7 @@ import { World } from '#local/simulators/world.ts';
 import { SharedRedis } from './budget/shared-redis.ts';
 import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
 import { Discord } from './discord/discord.ts';
+import { DiscordOAuth, type DiscordOAuthConfig } from './discord/oauth.ts';
 import type { PlatformOptions } from './http/host.ts';
 import { Roblox } from './roblox/roblox.ts';
 
@@ -115,6 +116,17 @@ export class PlatformsFixture {
       CHAT_PROCESSES: 1,
     };
     return new Discord({ config: { ...own, ...config }, log: this.#log(), ...this.#options() });
+  }
+
+  /** Creates a client with which persons sign in at the simulated chat platform. */
+  discordOAuth(redirectUri: string, config: Partial<DiscordOAuthConfig> = {}): DiscordOAuth {
+    const own = {
+      CHAT_API_URL: `${this.chat.url}/api/v10`,
+      CHAT_OAUTH_AUTHORIZE_URL: `${this.chat.url}/oauth2/authorize`,
+      CHAT_OAUTH_CLIENT_ID: '940000000000000001',
+      CHAT_OAUTH_CLIENT_SECRET: 'chat-client-secret',
+    };
+    return new DiscordOAuth({ config: { ...own, ...config }, redirectUri, ...this.#options() });
   }
 
   #log(): Logger {

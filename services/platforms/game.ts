@@ -44,6 +44,13 @@ export type UnknownOrHidden = Unknown | 'hidden';
 export interface GamePlatform {
   /** Returns the user with this ID, or null if there is none. Cached for up to an hour. */
   user(id: number): Promise<GameUser | null>;
+  /**
+   * Returns the users with these IDs, without those that do not exist. Queries 100 users per request; results are cached
+   * for up to an hour.
+   */
+  users(ids: readonly number[]): Promise<Map<number, GameUser>>;
+  /** Returns the user with exactly this name or former name, ignoring case; null if there is none. Not cached. */
+  userByName(name: string): Promise<GameUser | null>;
   /** Returns the group with this ID and its roles, or null if there is none. Cached for up to a minute. */
   group(id: number): Promise<GameGroup | null>;
   /** Returns the name of an item, or null if there is no such item. Cached for up to an hour. */

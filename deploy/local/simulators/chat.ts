@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { AuditLog } from './chat/audit.ts';
 import { chatError, refuse } from './chat/errors.ts';
-import { guildRoutes } from './chat/guilds.ts';
+import { guildRoutes, isOfPerson } from './chat/guilds.ts';
 import { type ChatLimit, type ChatRoute, chatLimits } from './chat/limits.ts';
 import { memberRoutes } from './chat/members.ts';
+import { ChatOAuth } from './chat/oauth.ts';
 import type { Standing } from './limits.ts';
 import { adjustLimits, Windows } from './limits.ts';
 import type { Answer, Call, Route } from './routes.ts';
@@ -11,15 +12,25 @@ import { done, ok, Rejection } from './routes.ts';
 import type { Platform, PlatformOptions } from './server.ts';
 import type { World } from './world.ts';
 
-/** The chat platform: Discord's REST API, version 10, limited to guilds, roles and members. */
+/** The chat platform: Discord's REST API, version 10, limited to guilds, roles, members and signing in. */
 export function createChat(world: World, { clock, limits, limitScale }: PlatformOptions): Platform {
   const adjusted = adjustLimits(chatLimits, limits, limitScale);
   const windows = new Windows(clock);
   const audit = new AuditLog(clock);
-  const routes: ChatRoute[] = [...guildRoutes(world), ...memberRoutes(world, audit)];
+  const oauth = new ChatOAuth(world, clock);
+  const routes: ChatRoute[] = [
+    ...guildRoutes(world, (call) => oauth.self(call)),
+    ...memberRoutes(world, audit),
+    ...oauth.routes(),
+  ];
   const admit = (call: Call, route: Route) => {
+    // A browser comes without credentials; the application authenticates in its form.
+    if (route.limit === 'oauth') return {};
     const caller = call.headers.authorization ?? '';
-    if (!/^Bot \S+$/.test(caller)) refuse(401, 0, '401: Unauthorized');
+    const isKnown = isOfPerson(call) ? oauth.grantOf(call) !== undefined : /^Bot \S+$/.test(caller);
+    // Bots and persons may read who they are; only persons may read their guilds, and only bots anything else.
+    const isAllowed = route.pattern.endsWith('/users/@me') || isOfPerson(call) === (route.limit === 'own-guilds');
+    if (!isKnown || !isAllowed) refuse(401, 0, '401: Unauthorized');
     const all = windows.take(caller, adjusted.global);
     if (!all.allowed) throw new Rejection(tooMany(all, { 'x-ratelimit-global': 'true' }, 'global'));
     const name = (route.limit ?? 'guild-read') as ChatLimit;
@@ -31,6 +42,7 @@ export function createChat(world: World, { clock, limits, limitScale }: Platform
   const controls: Route[] = [
     { method: 'GET', pattern: '/__audit', handle: () => ok({ entries: audit.list() }) },
     { method: 'DELETE', pattern: '/__audit', handle: done(() => audit.clear()) },
+    ...oauth.controls(),
   ];
   return { routes, controls, admit, error: (status, _path, retryAfter) => chatError(status, retryAfter) };
 }

@@ -1,5 +1,6 @@
 import { createChat } from './chat.ts';
 import { createGame } from './game.ts';
+import { createOpenIdProvider } from './oidc/provider.ts';
 import { startReceiver } from './receiver/receiver.ts';
 import type { PlatformOptions, RunningServer } from './server.ts';
 import { listen } from './server.ts';
@@ -13,18 +14,38 @@ export type SimulatorOptions = Partial<PlatformOptions> & {
   chatPort?: number;
   gamePort?: number;
   receiverPort?: number;
+  oidcPort?: number;
+  /** The issuer of the OpenID provider; by default the address under which it is reached. */
+  oidcIssuer?: string | undefined;
+  /** Where browsers reach the OpenID provider, if that is not the issuer. */
+  oidcBrowserUrl?: string | undefined;
   /** Prints one line for each webhook that the receiver gets. */
   print?: (line: string) => void;
 };
-export type Simulators = { chat: string; game: string; receiver: string; world: World; stop: () => Promise<void> };
+export type Simulators = {
+  chat: string;
+  game: string;
+  receiver: string;
+  oidc: string;
+  world: World;
+  stop: () => Promise<void>;
+};
 
 /**
- * Starts both platforms and a receiver of webhooks, and returns their addresses. Default ports are free ones, the default world is the demo.
+ * Starts both platforms, an OpenID provider and a receiver of webhooks, and returns their addresses. Default ports are free ones, the default world is the demo.
  * `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
  */
 export async function startSimulators(options: SimulatorOptions = {}): Promise<Simulators> {
   const { world = loadWorld(undefined), host, chatPort = 0, gamePort = 0, clock = Date.now, ...rest } = options;
-  const { limits, limitScale, receiverPort, print } = rest;
+  const {
+    limits,
+    limitScale,
+    receiverPort,
+    print,
+    oidcPort = 0,
+    oidcIssuer: issuer,
+    oidcBrowserUrl: browserUrl,
+  } = rest;
   const started: RunningServer[] = [];
   const stop = async () => void (await Promise.all(started.map((server) => server.stop())));
   try {
@@ -34,7 +55,9 @@ export async function startSimulators(options: SimulatorOptions = {}): Promise<S
     started.push(game);
     const receiver = await startReceiver({ port: receiverPort, host, print });
     started.push(receiver);
-    return { chat: chat.url, game: game.url, receiver: receiver.url, world, stop };
+    const oidc = await listen(createOpenIdProvider(world, { clock, issuer, browserUrl }), world, oidcPort, host);
+    started.push(oidc);
+    return { chat: chat.url, game: game.url, receiver: receiver.url, oidc: oidc.url, world, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -59,12 +82,15 @@ async function main(): Promise<void> {
     chatPort: readNumber('CHAT_SIMULATOR_PORT', 0, isPort),
     gamePort: readNumber('GAME_SIMULATOR_PORT', 0, isPort),
     receiverPort: readNumber('RECEIVER_SIMULATOR_PORT', 0, isPort),
+    oidcPort: readNumber('OIDC_SIMULATOR_PORT', 0, isPort),
+    oidcIssuer: process.env['OIDC_SIMULATOR_ISSUER'] || undefined,
+    oidcBrowserUrl: process.env['OIDC_SIMULATOR_BROWSER_URL'] || undefined,
     print: console.log,
     limitScale: readNumber('SIMULATOR_LIMIT_SCALE', 1, (value) => value > 0),
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void simulators.stop());
-  const { chat, game, receiver } = simulators;
-  console.log(JSON.stringify({ chat, game, receiver }));
+  const { chat, game, receiver, oidc } = simulators;
+  console.log(JSON.stringify({ chat, game, receiver, oidc }));
 }
 
 if (import.meta.main) {

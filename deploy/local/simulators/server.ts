@@ -72,7 +72,7 @@ class Simulator {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(`http://localhost${request.url}`);
     const { method = 'GET', headers } = request;
-    const body = await readJson(request);
+    const body = await readBody(request);
     const call: Call = { method, path: pathname, params: {}, query: searchParams, headers, body };
     if (pathname.startsWith('/__')) send(response, this.#control(call));
     else await this.#meetFault(call, response);
@@ -146,7 +146,8 @@ class Simulator {
   }
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+/** Reads a form as URLSearchParams and any other body as JSON. */
+async function readBody(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -154,8 +155,11 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     if (size <= largestBody) chunks.push(chunk);
   }
   if (size === 0) return undefined;
+  const text = Buffer.concat(chunks).toString();
+  if (request.headers['content-type']?.startsWith('application/x-www-form-urlencoded'))
+    return new URLSearchParams(text);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString());
+    return JSON.parse(text);
   } catch {
     return unreadable;
   }
@@ -169,7 +173,7 @@ function send(response: ServerResponse, answer: Answer, truncate = false): void 
     return;
   }
   const text = Buffer.from(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
-  const headers = { ...answer.headers, 'content-type': 'application/json', 'content-length': text.length };
+  const headers = { 'content-type': 'application/json', ...answer.headers, 'content-length': text.length };
   response.writeHead(answer.status, headers);
   if (truncate) response.write(text.subarray(0, text.length / 2), () => response.socket?.destroy());
   else response.end(text);

@@ -39,6 +39,32 @@ const botSchema = z.strictObject({
   members_intent: z.boolean().default(true),
 });
 
+/** A person of the chat platform who may be in no guild. */
+const chatUserSchema = memberSchema.pick({ id: true, username: true, global_name: true });
+
+/** The application that persons allow to know who they are. */
+const clientSchema = (client_id: string, client_secret: string) =>
+  z
+    .strictObject({ client_id: z.string().min(1), client_secret: z.string().min(1) })
+    .default({ client_id, client_secret });
+
+const openIdSchema = z
+  .strictObject({
+    client: clientSchema('guild-data', 'openid-client-secret'),
+    persons: z
+      .array(
+        z.strictObject({
+          sub: z.string().min(1).max(255),
+          name: z.string().min(1),
+          groups: z.array(z.string().min(1)).default([]),
+        }),
+      )
+      .default([]),
+  })
+  .superRefine((provider, context) => {
+    unique(context, ['persons'], provider.persons, (person) => person.sub, 'sub');
+  });
+
 const guildSchema = z
   .strictObject({
     id: snowflake,
@@ -128,21 +154,28 @@ const gameSchema = z
     }
   });
 
-/** The world file: the data of both platforms. Unknown fields, unknown references and duplicate IDs are faults. */
+/** The world file: the data of both platforms and of the OpenID provider. Unknown fields, unknown references and duplicate IDs are faults. */
 export const worldSchema = z.strictObject({
   chat: z
-    .strictObject({ guilds: z.array(guildSchema).default([]) })
+    .strictObject({
+      guilds: z.array(guildSchema).default([]),
+      users: z.array(chatUserSchema).default([]),
+      oauth_client: clientSchema('940000000000000001', 'chat-client-secret'),
+    })
     .prefault({})
     .superRefine((chat, context) => {
       unique(context, ['guilds'], chat.guilds, (guild) => guild.id);
+      unique(context, ['users'], chat.users, (user) => user.id);
     }),
   game: gameSchema.prefault({}),
+  openid: openIdSchema.prefault({}),
 });
 
 export type WorldData = z.output<typeof worldSchema>;
 export type ChatGuildData = WorldData['chat']['guilds'][number];
 export type ChatRole = ChatGuildData['roles'][number];
 export type ChatMember = ChatGuildData['members'][number];
+export type OpenIdPerson = WorldData['openid']['persons'][number];
 export type GameUser = WorldData['game']['users'][number];
 export type GameGroupData = WorldData['game']['groups'][number];
 export type GameRole = GameGroupData['roles'][number];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { pathOf } from '#kit/files.ts';
 import { Secrets } from './game/secrets.ts';
 import type {
   ChatGuildData,
@@ -14,11 +14,12 @@ import type {
 } from './world-schema.ts';
 import { worldSchema } from './world-schema.ts';
 
-const ADMINISTRATOR = 1n << 3n;
+export const ADMINISTRATOR = 1n << 3n;
+export const MANAGE_GUILD = 1n << 5n;
 export const MANAGE_NICKNAMES = 1n << 27n;
 export const MANAGE_ROLES = 1n << 28n;
 
-const demoWorld = fileURLToPath(new URL('./demo-world.json', import.meta.url));
+const demoWorld = pathOf('deploy/local/simulators/demo-world.json');
 
 /** A guild with its indexes. `members` includes the bot; `sorted` is all members by ID, the platform's page order. */
 export type ChatGuild = {
@@ -37,7 +38,7 @@ export type GameGroup = {
 };
 export type GameMembership = { user: GameUser; group: GameGroup; roles: [GameRole, ...GameRole[]] };
 
-/** The data of both platforms, with an index for every lookup. The indexes share their objects with `data`. */
+/** The data of the platforms and of the OpenID provider, with an index for every lookup. The indexes share their objects with `data`. */
 export class World {
   data!: WorldData;
   guilds!: Map<string, ChatGuild>;

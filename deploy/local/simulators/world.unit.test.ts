@@ -71,9 +71,9 @@ test('references to what does not exist, and repeated IDs, are faults', () => {
 
 test('the current world can be read and replaced; an invalid one is rejected and changes nothing', async () => {
   const { chat, game, stop } = await startSimulators();
-  const before = (await call(`${game}/__world`)).body as { game: unknown };
+  const before = (await call(`${game}/__world`)).body as { chat: object };
   expect(before).toEqual(loadWorld(undefined).data);
-  const without = { ...before, chat: { guilds: [] } };
+  const without = { ...before, chat: { ...before.chat, guilds: [] } };
   expect((await call(`${game}/__world`, { method: 'PUT', body: without })).status).toBe(204);
   const headers = { authorization: 'Bot token' };
   expect((await call(`${chat}/api/v10/guilds/${guildId}`, { headers })).status).toBe(404);

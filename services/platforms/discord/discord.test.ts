@@ -53,6 +53,7 @@ test('roles are listed highest first, without @everyone, and say whether the bot
     color: 15158332,
     managed: false,
     belowBot: true,
+    isBotRole: false,
     assignable: true,
   });
   expect(roles[3]).toMatchObject({ managed: true });

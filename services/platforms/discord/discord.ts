@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { ApiError } from '#kit/errors.ts';
 import { LoadingCache } from '#kit/resilience/cache.ts';
-import type {
-  ChatChange,
-  ChatChangeRequest,
-  ChatMember,
-  ChatMemberPage,
-  ChatPlatform,
-  ChatRole,
-  ChatStanding,
+import {
+  BotNotInGuild,
+  type ChatChange,
+  type ChatChangeRequest,
+  type ChatMember,
+  type ChatMemberPage,
+  type ChatPlatform,
+  type ChatRole,
+  type ChatStanding,
 } from '../chat.ts';
 import type { PlatformResponse } from '../http/host.ts';
 import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
@@ -68,26 +68,37 @@ export class Discord implements ChatPlatform {
   async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
     const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
     if (roles !== null) return roles;
-    throw noGuildAccess(guildId);
+    throw new BotNotInGuild(guildId);
   }
 
-  async standing(guildId: string): Promise<ChatStanding> {
-    const standing = await this.#standings.get(guildId);
+  async standing(guildId: string, { fresh = false } = {}): Promise<ChatStanding> {
+    const standing = await (fresh ? this.#standings.reload(guildId) : this.#standings.get(guildId));
     if (standing !== null) return standing;
-    throw noGuildAccess(guildId);
+    throw new BotNotInGuild(guildId);
   }
 
   async member(guildId: string, chatId: string): Promise<ChatMember | null> {
     if (chatId === (await this.#botId.get(''))) return null;
     const response = await this.#fetchMember(guildId, chatId);
     if (isNoMember(response)) return null;
-    if (lacksGuildAccess(response)) throw noGuildAccess(guildId);
+    if (lacksGuildAccess(response)) throw new BotNotInGuild(guildId);
     return toChatMember(this.#api.host.expect(response, memberSchema));
   }
 
   members(guildId: string, after: string, { fresh = false } = {}): Promise<ChatMemberPage> {
     const key = `${guildId} ${after}`;
     return fresh ? this.#pages.reload(key) : this.#pages.get(key);
+  }
+
+  async search(guildId: string, text: string, limit: number): Promise<ChatMember[]> {
+    const botId = await this.#botId.get('');
+    const bucket = `search of members of ${guildId}`;
+    // One more than wanted, because the bot may be among them.
+    const path = `/guilds/${guildId}/members/search?query=${encodeURIComponent(text)}&limit=${limit + 1}`;
+    const response = await this.#api.call(path, { guildId, limit: bucket, rejectionKey: bucket });
+    if (lacksGuildAccess(response)) throw new BotNotInGuild(guildId);
+    const found = this.#api.host.expect(response, pageSchema).map(toChatMember);
+    return found.filter(({ chatId }) => chatId !== botId).slice(0, limit);
   }
 
   changeRole({ roleId, give, ...member }: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange> {
@@ -115,7 +126,7 @@ export class Discord implements ChatPlatform {
     const { guildId, chatId, reason, beforeCall } = member;
     const options = { ...call, guildId, reason, ...(beforeCall && { beforeCall }) };
     const response = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, options);
-    if (response.status === 404 && lacksGuildAccess(response)) throw noGuildAccess(guildId);
+    if (response.status === 404 && lacksGuildAccess(response)) throw new BotNotInGuild(guildId);
     const change = changeOutcome(response);
     if (change === undefined) throw this.#api.host.unexpectedResponse(response);
     return change;
@@ -160,14 +171,9 @@ export class Discord implements ChatPlatform {
     const limit = `list of members of ${guildId}`;
     const path = `/guilds/${guildId}/members?limit=${PAGE_SIZE}&after=${after}`;
     const response = await this.#api.call(path, { guildId, limit, rejectionKey: limit, maxBytes: MAX_PAGE_BYTES });
-    if (lacksGuildAccess(response)) throw noGuildAccess(guildId, ', and enable the intent GUILD_MEMBERS for it');
+    if (lacksGuildAccess(response)) throw new BotNotInGuild(guildId, ', and enable the intent GUILD_MEMBERS for it');
     const all = this.#api.host.expect(response, pageSchema).map(toChatMember);
     const next = all.length < PAGE_SIZE ? null : (all.at(-1)?.chatId ?? null);
     return { members: all.filter(({ chatId }) => chatId !== botId), next };
   }
-}
-
-function noGuildAccess(guildId: string, more = ''): ApiError {
-  const message = `The bot is not in the guild ${guildId}, or may not read it: invite it with the scope "bot"`;
-  return new ApiError('PLATFORM_ERROR', { message: message + more });
 }

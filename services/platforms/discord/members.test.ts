@@ -177,15 +177,21 @@ describe('changes of a member', () => {
     });
     const permissions = { 'manage nicknames': 1n << 27n, administrator: 1n << 3n, 'manage roles': 1n << 28n };
     const results: boolean[] = [];
+    const rolesResults: boolean[] = [];
     for (const bits of Object.values(permissions)) {
       await fixture.chat.putWorld(world(String(bits)));
       fixture.clock.advance(60_000);
-      const { ownerId, managesNicknames } = await discord.standing(GUILD);
-      expect([ownerId, await discord.standing(GUILD)]).toEqual([ADA, { ownerId, managesNicknames }]);
+      const { ownerId, managesNicknames, managesRoles } = await discord.standing(GUILD);
+      expect([ownerId, await discord.standing(GUILD)]).toEqual([ADA, { ownerId, managesNicknames, managesRoles }]);
       results.push(managesNicknames);
+      rolesResults.push(managesRoles);
     }
     expect(results).toEqual([true, true, false]);
+    expect(rolesResults).toEqual([false, true, true]);
     expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild']).toBe(3);
+    // A caller may ask for a fresh result.
+    await discord.standing(GUILD, { fresh: true });
+    expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild']).toBe(4);
   });
 
   test('a role that was not permitted is not tried again for a minute for any member, but other roles are', async () => {
@@ -219,5 +225,28 @@ describe('changes of a member', () => {
     await expect(role(CAPTAIN)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 60 });
     await expect(nickname('Ada')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await fixture.chat.calls()).toEqual({ [GIVE]: 1 });
+  });
+});
+
+describe('a search of members', () => {
+  test('finds members by the beginning of a name, without the bot', async () => {
+    const found = await discord.search(GUILD, 'LENA', 25);
+    expect(found.map(({ chatId, nickname }) => [chatId, nickname])).toEqual([[LENA, 'Lena (owner)']]);
+    expect(await discord.search(GUILD, 'guild-data', 25)).toEqual([]);
+    expect(await discord.search(GUILD, 'a&limit=0#', 25)).toEqual([]);
+  });
+
+  test('returns at most as many members as wanted, and makes one call', async () => {
+    const letters = await Promise.all(['a', 'b'].map((letter) => discord.search(GUILD, letter, 1)));
+    expect(letters.map((members) => members.length)).toEqual([1, 1]);
+    expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild/members/search']).toBe(2);
+  });
+
+  test('of a guild that the bot may not read is a PLATFORM_ERROR, once a minute', async () => {
+    await fixture.chat.fault('/search', forbidden(50001));
+    for (const text of ['a', 'b']) {
+      await expect(discord.search(GUILD, text, 25)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+    }
+    expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild/members/search']).toBe(1);
   });
 });

@@ -26,7 +26,8 @@ export function toChatRoles(guildId: string, roles: readonly Role[], botRoles: r
   return sorted.map(({ id, name, position, managed, color, colors }, index) => {
     const belowBot = highest !== -1 && index > highest;
     const shade = colors?.primary_color ?? color ?? 0;
-    return { id, name, position, color: shade, managed, belowBot, assignable: !managed && belowBot && managesRoles };
+    const assignable = !managed && belowBot && managesRoles;
+    return { id, name, position, color: shade, managed, belowBot, isBotRole: index === highest, assignable };
   });
 }
 

@@ -2,15 +2,22 @@ import type { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
-import type { Metrics } from '#kit/telemetry/metrics.ts';
+import { countFromZero, type Metrics } from '#kit/telemetry/metrics.ts';
+import { recordedSpan } from '#kit/telemetry/tracing/current-span.ts';
+import { httpError } from '#kit/telemetry/tracing/http-span.ts';
+import type { Attributes, Span } from '#kit/telemetry/tracing/span.ts';
+import { TRACEPARENT_HEADER } from '#kit/telemetry/tracing/trace-context.ts';
 import { jsonRequest, readJsonBody } from './body.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { directFetch, type Fetch } from './fetch.ts';
 import { RateLimitPauses } from './pauses.ts';
 
 const DEADLINE_MS = 5_000;
 const MAX_BYTES = 1024 * 1024;
 const MAX_CONCURRENT_CALLS = 20;
 const MAX_WAITING_CALLS = 1_000;
+/** The outcomes of calls that alerts are about, and success; their counters start at 0. */
+const COUNTED_FROM_ZERO = ['200', '401', '403', '429', '500', '502', '503', '504', 'failed', 'too slow', 'held back'];
 
 /** The options of every HTTP client of a platform. */
 export interface PlatformOptions {
@@ -22,6 +29,8 @@ export interface PlatformOptions {
    * call may wait as long again for a connection.
    */
   deadlineMs?: number;
+  /** How requests are sent; directly if left out. */
+  fetch?: Fetch;
 }
 
 export interface PlatformHostOptions extends PlatformOptions {
@@ -29,7 +38,7 @@ export interface PlatformHostOptions extends PlatformOptions {
   name: string;
   /** The name of the platform in error messages, for example `game platform`. */
   platform: string;
-  /** The base URL of the host, without a trailing slash. */
+  /** The base URL of the host, without a trailing slash; empty if the paths of calls are whole URLs. */
   url: string;
   /** Delays calls to respect the host's rate limits. If left out, only the number of calls in flight is limited. */
   pace?: Pace | undefined;
@@ -45,10 +54,12 @@ export interface Pace {
 
 export interface CallOptions {
   /** The HTTP method of the call; GET if left out. */
-  method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
-  /** The body of the request, which is sent as JSON. */
+  /** The body of the request: URLSearchParams are sent as a form, everything else as JSON. */
   body?: unknown;
+  /** True if a user's token authorises the call, so that a 401 says nothing about our own credentials. */
+  isForUser?: boolean;
   /** The maximum size of the response in bytes; 1 MiB if left out. */
   maxBytes?: number;
   /** The host's rate limit that the call counts towards, if the host has several. */
@@ -100,6 +111,10 @@ export class PlatformHost {
       'host',
       'outcome',
     ]);
+    countFromZero(
+      this.#calls,
+      COUNTED_FROM_ZERO.map((outcome) => ({ host: name, outcome })),
+    );
     this.#seconds = metrics.duration(
       'platform_call_duration_seconds',
       'Time from sending a request to a host of a platform to the last byte of its response',
@@ -138,7 +153,7 @@ export class PlatformHost {
   async #send(path: string, limit: string, options: CallOptions): Promise<HostResponse> {
     this.requireNoPause(limit);
     await options.beforeCall?.();
-    const response = await this.#breaker.run(() => this.#fetch(path, options));
+    const response = await this.#breaker.run(() => this.#traced(path, options));
     this.#options.pace?.note(limit, response);
     if (response.status === 429) {
       this.#pauses.note(limit, response);
@@ -177,17 +192,35 @@ export class PlatformHost {
     return new ApiError('UNAVAILABLE', { message, retryAfter });
   }
 
-  async #fetch(path: string, options: CallOptions): Promise<HostResponse> {
+  /** Makes the call as a span of the request. The path is left out of the span, because it names users. */
+  #traced(path: string, options: CallOptions): Promise<HostResponse> {
+    const span = recordedSpan();
+    if (!span) return this.#fetch(path, options);
+    const { name, url } = this.#options;
+    const { method = 'GET' } = options;
+    const attributes: Attributes = { 'http.request.method': method, 'server.address': new URL(url + path).hostname };
+    const work = async (call: Span) => {
+      const response = await this.#fetch(path, options, call);
+      attributes['http.response.status_code'] = response.status;
+      return response;
+    };
+    const failureIn = ({ status }: HostResponse) => httpError(status);
+    return span.call({ name: `${method} ${name}`, attributes }, work, { failureIn });
+  }
+
+  async #fetch(path: string, options: CallOptions, call?: Span): Promise<HostResponse> {
     const { method = 'GET', maxBytes = MAX_BYTES } = options;
-    const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
+    const { name, platform, url, deadlineMs = DEADLINE_MS, fetch = directFetch } = this.#options;
     const signal = AbortSignal.timeout(deadlineMs);
     const stopTimer = this.#seconds.startTimer({ host: name });
     let outcome = 'failed';
     try {
-      const request = jsonRequest(options.headers, options.body);
-      const response = await fetch(url + path, { method, ...request, redirect: 'error', signal });
+      // The platforms get no tracestate, which may hold data of the client's tracing system.
+      const headers = call ? { ...options.headers, [TRACEPARENT_HEADER]: call.traceparent } : options.headers;
+      const request = jsonRequest(headers, options.body);
+      const response = await fetch(url + path, { method, ...request, signal });
       outcome = String(response.status);
-      this.#credentialsRefused.set({ host: name }, response.status === 401 ? 1 : 0);
+      if (!options.isForUser) this.#credentialsRefused.set({ host: name }, response.status === 401 ? 1 : 0);
       return { status: response.status, headers: response.headers, body: await readJsonBody(response, maxBytes) };
     } catch (cause) {
       if (!signal.aborted)

@@ -43,6 +43,14 @@ export class Roblox implements GamePlatform {
     return this.#users.user(id);
   }
 
+  users(ids: readonly number[]): Promise<Map<number, GameUser>> {
+    return this.#users.users(ids);
+  }
+
+  userByName(name: string): Promise<GameUser | null> {
+    return this.#users.byName(name);
+  }
+
   group(id: number): Promise<GameGroup | null> {
     return this.#groups.group(id);
   }

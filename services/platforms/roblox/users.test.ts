@@ -115,3 +115,34 @@ test('a platform that keeps failing is not called for a while', async () => {
   await expect(game.user(7001)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
   expect(await calls()).toBe(10);
 });
+
+test('the names of 150 users take two requests, and none for an hour; unknown users are left out', async () => {
+  const game = fixture.roblox();
+  const ids = Array.from({ length: 150 }, (_, index) => 6_950 + index);
+  const users = await game.users(ids);
+  expect([users.size, users.get(7001)]).toEqual([12, USER]);
+  expect((await fixture.game.calls())['POST /v1/users']).toBe(2);
+  await game.users([7001, 7002]);
+  expect((await fixture.game.calls())['POST /v1/users']).toBe(2);
+  fixture.clock.advance(3_600_000);
+  expect((await game.users([7001])).get(7001)).toEqual(USER);
+  expect((await fixture.game.calls())['POST /v1/users']).toBe(3);
+});
+
+test('a user is found by the whole name or a former name in any case', async () => {
+  const game = fixture.roblox();
+  expect(await game.userByName('adabuilds')).toEqual(USER);
+  expect(await game.userByName('AdaDigs')).toEqual(USER);
+  expect(await game.userByName('AdaBuild')).toBeNull();
+  expect(await game.userByName('"}]🦈<')).toBeNull();
+});
+
+test.each([
+  ['responds with 500', { status: 500 }],
+  ['sends a name with a NUL character', { status: 200, body: { data: [{ id: 7001, name: 'Ada\u0000' }] } }],
+  ['sends no list', { status: 200, body: {} }],
+])('a platform that %s for names is a PLATFORM_ERROR', async (_what, given) => {
+  await fixture.game.fault('/v1/user', given);
+  await expect(fixture.roblox().users([7001])).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  await expect(fixture.roblox().userByName('AdaBuilds')).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+});

@@ -1,4 +1,4 @@
-import type { Call } from '../routes.ts';
+import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { ChatGuild, World } from '../world.ts';
 import { compareIds } from '../world.ts';
@@ -6,10 +6,11 @@ import type { ChatMember, ChatRole } from '../world-schema.ts';
 import { refuse, refuseField } from './errors.ts';
 import type { ChatRoute } from './limits.ts';
 
-/** Routes for guilds, their roles, and the bot's user. */
-export function guildRoutes(world: World): ChatRoute[] {
+/** Routes for guilds, their roles, and the bot's user. `person` answers who a bearer token belongs to. */
+export function guildRoutes(world: World, person: (call: Call) => Answer): ChatRoute[] {
+  const self = (call: Call) => (isOfPerson(call) ? person(call) : ok(viewBot(world)));
   return [
-    { method: 'GET', pattern: '/api/v10/users/@me', limit: 'guild-read', handle: () => ok(self(world)) },
+    { method: 'GET', pattern: '/api/v10/users/@me', limit: 'guild-read', handle: self },
     {
       method: 'GET',
       pattern: '/api/v10/guilds/:guild',
@@ -63,7 +64,10 @@ export function isBelow(role: ChatRole | undefined, other: ChatRole | undefined)
   return compareIds(role.id, other.id) > 0;
 }
 
-function self(world: World) {
+/** True if a request is made for a person who signed in, not by the bot. */
+export const isOfPerson = ({ headers }: Call): boolean => headers.authorization?.startsWith('Bearer ') === true;
+
+function viewBot(world: World) {
   return viewUser({ ...tokenBot(world), global_name: null }, true);
 }
 

@@ -13,6 +13,8 @@ export const chatLimits = {
   'member-search': { count: 10, seconds: 1 },
   'member-edit': { count: 20, seconds: 1 },
   'member-role': { count: 20, seconds: 1 },
+  oauth: { count: 50, seconds: 1 },
+  'own-guilds': { count: 5, seconds: 1 },
 } satisfies Record<string, Limit>;
 
 export type ChatLimit = keyof typeof chatLimits;
