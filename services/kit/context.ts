@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Span } from './telemetry/tracing/span.ts';
 
 /**
  * Data about the request being handled. Log lines and outgoing gRPC calls read it without receiving it as an argument.
@@ -16,6 +17,10 @@ export interface RequestContext {
   guildId?: string;
   /** The operator's name, if an operator made the call with guildctl. */
   operator?: string;
+  /** The address from which an operator's call came, for the audit. */
+  address?: string;
+  /** The span of the request; undefined unless traces are exported. */
+  span?: Span | undefined;
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext>();

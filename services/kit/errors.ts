@@ -18,6 +18,8 @@ export const ERRORS = {
   GUILD_MISMATCH: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: 'API key does not match target guild' },
   MISSING_SCOPE: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: 'The API key lacks the required scope' },
   IP_NOT_ALLOWED: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: "The address is not on the key's allowlist" },
+  NOT_SIGNED_IN: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'Sign in to the console first' },
+  ROLE_TOO_LOW: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: 'Your role in this guild does not allow this' },
   NOT_FOUND: { http: 404, grpc: grpcStatus.NOT_FOUND, text: 'Not found' },
   ROUTE_NOT_FOUND: { http: 404, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not exist' },
   METHOD_NOT_ALLOWED: { http: 405, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not support this method' },
@@ -46,6 +48,19 @@ export const ERRORS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** The HTTP statuses of server errors. */
+export const SERVER_ERRORS = [500, 502, 503, 504] as const satisfies readonly (typeof ERRORS)[ErrorCode]['http'][];
+
+/** The error codes that only the console returns, and no route to the caller of the API. */
+export const CONSOLE_ERRORS = ['NOT_SIGNED_IN', 'ROLE_TOO_LOW'] as const satisfies readonly ErrorCode[];
+
+/** The error codes of the API. */
+export type PublicErrorCode = Exclude<ErrorCode, (typeof CONSOLE_ERRORS)[number]>;
+export const PUBLIC_CODES = Object.keys(ERRORS).filter((code) => !CONSOLE_ERRORS.some((own) => own === code)) as [
+  PublicErrorCode,
+  ...PublicErrorCode[],
+];
 
 /** One validation error of a request, as listed in `details.errors`. */
 export interface Fault {
@@ -111,6 +126,14 @@ export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day' 
 /** Returns the error QUOTA_EXCEEDED (409), which names the quota that the guild has reached and its limit. */
 export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {
   return new ApiError('QUOTA_EXCEEDED', { message, details: { quota, limit } });
+}
+
+/** Returns MISSING_SCOPE for a route that needs `scope`. */
+export function missingScope(scope: string): ApiError {
+  return new ApiError('MISSING_SCOPE', {
+    message: `The API key lacks the scope ${scope}`,
+    details: { required_scope: scope },
+  });
 }
 
 /**

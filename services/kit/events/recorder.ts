@@ -1,15 +1,27 @@
+import { type AuditOnlyType, isAudited, isAuditOnly } from '#proto/rest/events/audit.ts';
 import type { EventType, NewEvent } from '#proto/rest/events/index.ts';
 import type { Transaction } from '../postgres/pool.ts';
 import { personsIn } from './persons.ts';
 import { currentEventSource, type EventSource } from './source.ts';
 import { storableJson } from './storable-json.ts';
-import { truncated } from './truncate.ts';
+import { MAX_BEFORE_BYTES, truncated } from './truncate.ts';
 
 /** An event of a guild that a service records. The source is that of the current work if left out. */
 export type RecordedEvent<Type extends EventType = EventType> = NewEvent<Type> & {
   guildId: string;
   source?: EventSource;
+  /** The record before the change, for the audit. */
+  before?: object;
 };
+
+/** A change of a guild that is only in the audit. */
+export interface AuditedChange {
+  guildId: string;
+  type: AuditOnlyType;
+  data: object;
+  source?: EventSource;
+  before?: object;
+}
 
 export interface EventRecorderOptions {
   /** The database schema of the service, which contains the tables `events` and `event_counters`. */
@@ -38,15 +50,19 @@ export class EventRecorder {
    * from here to the commit no other transaction can record events of the same guilds, because a number must not become
    * visible before a smaller one.
    */
-  async record(transaction: Transaction, events: readonly RecordedEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    const source = currentEventSource() ?? { kind: 'system', id: this.#schema };
-    const rows = events.map((event) => ({
+  async record(transaction: Transaction, events: readonly (RecordedEvent | AuditedChange)[]): Promise<void> {
+    const current = currentEventSource() ?? { kind: 'system', id: this.#schema };
+    const withSource = events.map((event) => ({ ...event, source: event.source ?? current }));
+    // What operators change is in the audit already.
+    const wanted = withSource.filter(({ type, source }) => !isAuditOnly(type) || isAudited(type, source));
+    if (wanted.length === 0) return;
+    const rows = wanted.map((event) => ({
       guild_id: event.guildId,
       type: event.type,
-      source: event.source ?? source,
+      source: event.source,
       persons: personsIn(event),
       data: truncated(event.data),
+      before: event.before && truncated(event.before, MAX_BEFORE_BYTES),
     }));
     await transaction.query(this.#statement, [storableJson(rows)]);
     transaction.afterCommit(this.#wake);
@@ -58,8 +74,9 @@ const insertStatement = (schema: string) =>
   `WITH recorded AS (
      SELECT row_number() OVER (PARTITION BY guild_id ORDER BY position) AS number, *
      FROM ROWS FROM (
-       jsonb_to_recordset($1::jsonb) AS (guild_id text, type text, source jsonb, persons text[], data jsonb)
-     ) WITH ORDINALITY AS event (guild_id, type, source, persons, data, position)
+       jsonb_to_recordset($1::jsonb)
+         AS (guild_id text, type text, source jsonb, persons text[], data jsonb, before jsonb)
+     ) WITH ORDINALITY AS event (guild_id, type, source, persons, data, before, position)
    ), counted AS (
      INSERT INTO ${schema}.event_counters AS counter (guild_id, last_number)
      SELECT guild_id, count(*) FROM recorded GROUP BY guild_id ORDER BY guild_id
@@ -68,6 +85,6 @@ const insertStatement = (schema: string) =>
    ), added AS (
      SELECT guild_id, count(*) AS events FROM recorded GROUP BY guild_id
    )
-   INSERT INTO ${schema}.events (guild_id, number, type, source, persons, data)
-   SELECT guild_id, last_number - events + recorded.number, type, source, persons, data
+   INSERT INTO ${schema}.events (guild_id, number, type, source, persons, data, before)
+   SELECT guild_id, last_number - events + recorded.number, type, source, persons, data, before
    FROM recorded JOIN counted USING (guild_id) JOIN added USING (guild_id)`;

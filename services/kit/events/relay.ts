@@ -1,6 +1,6 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
-import type { ErasureRule } from '../personal-data/erasure-rules.ts';
+import type { ErasureRule, UserColumn } from '../personal-data/erasure-rules.ts';
 import type { Database } from '../postgres/pool.ts';
 import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
@@ -13,7 +13,7 @@ const MAX_BATCH = 100;
 /** The maximum size of the events of one call, well below the size limit of a gRPC message (1 MiB). */
 const MAX_CALL_BYTES = 768 * 1024;
 /** The size of an event in a call besides its data and its persons, at most. */
-const EVENT_BYTES = 600;
+const EVENT_BYTES = 1_200;
 /** The maximum number of calls of a process at the same time; fewer than it has database connections. */
 const CONCURRENCY = 3;
 const LEASE_MS = 10_000;
@@ -36,6 +36,7 @@ interface RecordedRow {
   source: EventSource;
   persons: string[];
   data: string;
+  before: string | null;
 }
 
 /**
@@ -46,6 +47,7 @@ interface RecordedRow {
 export function eventRelay({ schema, database, append }: EventRelayOptions): QueueDefinition {
   const select = `SELECT event.* FROM unnest($1::text[], $2::bigint[]) AS head (guild_id, number), LATERAL (
       SELECT guild_id AS "guildId", number, event_id AS id, type, source, persons, data::text AS data,
+        before::text AS before,
         (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
       FROM ${schema}.events
       WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
@@ -56,7 +58,7 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
         SELECT ctid FROM ${schema}.events WHERE guild_id = relayed.guild_id AND number = relayed.number LIMIT 1
       ) AS event))`;
   const relay = async (events: readonly RecordedRow[]) => {
-    await append({ service: schema, events: [...events] });
+    await append({ service: schema, events: events.map((event) => ({ ...event, before: event.before ?? undefined })) });
     await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
   };
   return {
@@ -100,7 +102,8 @@ function inParts(events: readonly RecordedRow[]): RecordedRow[][] {
   const parts: RecordedRow[][] = [];
   let bytes = MAX_CALL_BYTES;
   for (const event of events) {
-    const size = Buffer.byteLength(event.data) + event.persons.join().length + EVENT_BYTES;
+    const size =
+      Buffer.byteLength(event.data) + Buffer.byteLength(event.before ?? '') + event.persons.join().length + EVENT_BYTES;
     bytes += size;
     if (bytes > MAX_CALL_BYTES) {
       parts.push([]);
@@ -113,6 +116,18 @@ function inParts(events: readonly RecordedRow[]): RecordedRow[][] {
 
 const eventsTable = (schema: string): QueueTable => ({ name: `${schema}.events`, id: 'number', idType: 'bigint' });
 
+/** What stays of the source of an event if the person who caused it is erased. */
+export const ERASED_SOURCE = `'{"kind": "console", "id": "erased"}'`;
+
+/** Erases a person from the source of events without emptying them: others need the data. */
+export const sourceErasure = (type: 'json' | 'jsonb'): UserColumn => ({
+  column: 'source',
+  account: 'chat',
+  matches: `(source->>'kind' = 'console' AND source->>'id' = $user)`,
+  empty: { source: `${ERASED_SOURCE}::${type}` },
+  shows: `jsonb_build_object('type', type)`,
+});
+
 /**
  * The rows and fields of a service's event tables that are deleted when a guild or a user is erased. An event that names
  * the user stays without its data, so that no number is missing.
@@ -123,13 +138,16 @@ export const eventErasureRules = (schema: string): ErasureRule[] => [
     holds: 'events',
     // The oldest event of the guild; those after it may be part of the same call.
     sending: 'coalesce(leased_until > clock_timestamp(), false)',
-    users: (['chat', 'game'] as const).map((account) => ({
-      column: 'persons',
-      account,
-      matches: `persons @> ARRAY['${account}:' || $user]`,
-      empty: { data: `'{"erased": true}'`, persons: `'{}'` },
-      shows: `jsonb_build_object('type', type)`,
-    })),
+    users: [
+      ...(['chat', 'game'] as const).map((account) => ({
+        column: 'persons',
+        account,
+        matches: `persons @> ARRAY['${account}:' || $user]`,
+        empty: { data: `'{"erased": true}'`, before: 'NULL', persons: `'{}'` },
+        shows: `jsonb_build_object('type', type)`,
+      })),
+      sourceErasure('jsonb'),
+    ],
   },
   // Without the counter a guild that returns would use numbers again, and the events service would skip its events.
   { table: `${schema}.event_counters`, keptRows: 'TRUE' },

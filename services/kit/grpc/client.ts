@@ -4,25 +4,28 @@ import {
   connectivityState,
   credentials,
   Metadata,
-  type MethodDefinition,
   type ServiceError,
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import { service as healthService } from 'grpc-health-check';
+import { HealthService } from '#proto/gen/grpc/health/v1/health.ts';
 import type { Clock } from '../clock.ts';
-import { currentPurpose, PURPOSE_HEADER, requestContext } from '../context.ts';
-import { ApiError, isServerError } from '../errors.ts';
-import { currentEventSource, EVENT_SOURCE_HEADER, formatEventSource } from '../events/source.ts';
-import { REQUEST_ID_HEADER } from '../http/request-id.ts';
+import { ApiError } from '../errors.ts';
 import type { Breaker } from '../resilience/breaker.ts';
+import { FirstConnection, NotConnectedYet } from '../resilience/first-connection.ts';
 import { RetryBudget } from '../resilience/retry-budget.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { CALL_TOKEN_HEADER, createCallToken } from './call-token.ts';
+import { recordedSpan } from '../telemetry/tracing/current-span.ts';
+import type { Span } from '../telemetry/tracing/span.ts';
+import { describeCall } from './call-context.ts';
+import { callMetadata } from './call-metadata.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './definition.ts';
-import { fromStatus, isServiceError } from './errors.ts';
+import { fromStatus } from './errors.ts';
+import { hasNoResponse, wasLost } from './failures.ts';
+
+export { isGrpcFailure } from './failures.ts';
 
 const DEADLINE_MS = 3_000;
 /** The deadline in milliseconds of a health check that probes the called service while its circuit breaker is open. */
@@ -66,17 +69,6 @@ export interface GrpcClientOptions {
   connectMs?: number;
 }
 
-/** The gRPC statuses of a call whose connection was lost, or whose server was forced to stop. */
-const LOST = [status.UNAVAILABLE, status.CANCELLED];
-/** The gRPC statuses of a call that got no response from the service. */
-const NO_RESPONSE = [...LOST, status.DEADLINE_EXCEEDED];
-const HEALTH_CHECK = healthService['Check'] as MethodDefinition<object, object>;
-
-/** True if the called service could not be reached or did not respond; false for an error that the service returned. */
-export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || (isServerError(error) && !isServiceError(error));
-}
-
 /** A gRPC channel to another service, which offers the methods of that service as functions. */
 export class GrpcChannel {
   readonly #client: Client;
@@ -86,6 +78,7 @@ export class GrpcChannel {
   readonly #budget = new RetryBudget();
   /** True after a call could not get a connection: until there is a connection, further calls fail without waiting. */
   #isUnreachable = false;
+  readonly #first = new FirstConnection();
   #isClosed = false;
   /** The number of calls that wait for a connection. While there are any, a timer makes the channel connect. */
   #waiting = 0;
@@ -141,17 +134,25 @@ export class GrpcChannel {
 
   /** Probes the called service with a health check. Any response is a success, even an error of the service. */
   async #probe(): Promise<void> {
-    const { path, requestSerialize, responseDeserialize } = HEALTH_CHECK;
+    const { path, requestSerialize, responseDeserialize } = HealthService.check;
+    const request = { service: '' };
     const metadata = new Metadata({ waitForReady: true });
     const deadline = Date.now() + PROBE_MS;
     await new Promise<void>((resolve, reject) => {
-      const done = (error: ServiceError | null) =>
-        error && NO_RESPONSE.includes(error.code) ? reject(error) : resolve();
+      const done = (error: ServiceError | null) => (error && hasNoResponse(error) ? reject(error) : resolve());
       this.#open(() =>
-        this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, {}, metadata, { deadline }, done),
+        this.#client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          metadata,
+          { deadline },
+          done,
+        ),
       );
     });
-    this.#isUnreachable = false;
+    this.#connected();
   }
 
   async #call(method: MethodShape, request: unknown, isRepeatable: boolean): Promise<unknown> {
@@ -166,16 +167,25 @@ export class GrpcChannel {
     }
   }
 
-  /** Waits for a connection and makes the call, without retries. */
-  async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
+  /** Makes the call without retries. */
+  #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
+    const span = recordedSpan();
+    if (!span) return this.#send(method, request, deadline);
+    return span.call(describeCall(method.path), (call) => this.#send(method, request, deadline, call));
+  }
+
+  /** Waits for a connection and sends the request. */
+  async #send(method: MethodShape, request: unknown, deadline: number, span?: Span): Promise<unknown> {
     try {
-      await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));
+      await this.#waitForConnection(
+        Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline),
+      );
     } catch (error) {
       this.#handled.inc({ method: method.path, code: 'UNAVAILABLE' });
       throw error;
     }
     const { headers } = this.#options;
-    const metadata = this.#metadata(method);
+    const metadata = callMetadata(method, this.#options, span);
     if (!headers) return this.#unary(method, request, deadline, metadata);
     // The request is serialized once, because the headers contain a signature of exactly these bytes.
     const bytes = method.requestSerialize(request as never);
@@ -183,25 +193,29 @@ export class GrpcChannel {
     return this.#unary({ ...method, requestSerialize: () => bytes }, request, deadline, metadata);
   }
 
-  /** Waits for a connection. Throws UNAVAILABLE immediately if an earlier call has already waited without success. */
-  async #connected(deadline: number): Promise<void> {
+  /** Waits for a connection. Throws UNAVAILABLE at once if an earlier call failed to get one and the service is not new. */
+  async #waitForConnection(deadline: number): Promise<void> {
     // The state of a closed channel is not read, because getConnectivityState would open the channel again.
     if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
-    if (this.#isConnected()) {
-      this.#isUnreachable = false;
-      return;
-    }
+    if (this.#isConnected()) return this.#connected();
     if (this.#isUnreachable)
       throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is unreachable`) });
+    // Read before the wait, because the time in which the service may be starting begins with the first call.
+    const isFirst = this.#first.isAwaited;
     this.#startWaiting();
     await new Promise<void>((resolve, reject) => {
       this.#client.waitForReady(deadline, (cause) => {
         this.#stopWaiting();
-        if (!cause) return resolve();
-        this.#isUnreachable = true;
-        reject(new ApiError('UNAVAILABLE', { cause }));
+        if (!cause) return resolve(this.#connected());
+        this.#isUnreachable = !isFirst;
+        reject(new ApiError('UNAVAILABLE', { cause: isFirst ? new NotConnectedYet(cause.message) : cause }));
       });
     });
+  }
+
+  #connected(): void {
+    this.#isUnreachable = false;
+    this.#first.made();
   }
 
   /** gRPC resolves an unknown host name again only if a connection is requested, so a timer requests one repeatedly. */
@@ -247,7 +261,7 @@ export class GrpcChannel {
         method.requestSerialize as (message: unknown) => Buffer,
         method.responseDeserialize,
         request,
-        this.#metadata(method),
+        callMetadata(method, this.#options),
       ),
     );
     stream.on('status', (ended: StatusObject) => {
@@ -275,25 +289,4 @@ export class GrpcChannel {
       throw new ApiError('UNAVAILABLE', { cause });
     }
   }
-
-  #metadata(method: MethodShape): Metadata {
-    const { ring, caller, audience, clock } = this.#options;
-    // With waitForReady a call waits, within its deadline, for a server that is restarting.
-    const metadata = new Metadata({ waitForReady: true });
-    if (ring)
-      metadata.set(CALL_TOKEN_HEADER, createCallToken(ring, { caller, audience, method: method.path }, clock.now()));
-    const context = requestContext.getStore();
-    if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
-    const purpose = currentPurpose();
-    if (purpose !== 'caller') metadata.set(PURPOSE_HEADER, purpose);
-    const source = currentEventSource();
-    if (source) metadata.set(EVENT_SOURCE_HEADER, formatEventSource(source));
-    return metadata;
-  }
-}
-
-/** True if the result of a gRPC call is unknown because its connection was lost. */
-function wasLost(error: unknown): boolean {
-  if (!(error instanceof ApiError) || isServiceError(error)) return false;
-  return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);
 }

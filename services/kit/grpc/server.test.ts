@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type ServiceError, status } from '@grpc/grpc-js';
-import { afterEach, expect, test, vi } from 'vitest';
+import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { HealthService } from '#proto/gen/grpc/health/v1/health.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { ManualClock } from '../clock.ts';
 import { currentPurpose, requestContext, withPurpose } from '../context.ts';
@@ -114,6 +115,20 @@ test('health checks need no token and report readiness', async () => {
   expect(await check()).toEqual(serving);
   readiness.set(false);
   expect(await check()).toEqual(notServing);
+});
+
+test.each(['', 'unknown'])('a watcher of the health of "%s" does not hold up a stop', async (service) => {
+  const { server } = await serve();
+  const client = new Client(server.address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const { path, requestSerialize, responseDeserialize } = HealthService.watch;
+  const watch = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, { service });
+  const ended = once(watch, 'end');
+  await once(watch, 'data');
+  const started = performance.now();
+  await server.drain();
+  await ended;
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test.each([true, false])('reflection is served as configured: %s', async (reflection) => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
 import {
   type Metadata,
   Server,
@@ -13,26 +13,27 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { ReflectionService } from '@grpc/reflection';
-import { HealthImplementation } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
-import { PURPOSE_HEADER, type RequestContext, readPurpose, requestContext, withPurpose } from '../context.ts';
+import { requestContext, withPurpose } from '../context.ts';
 import { asApiError, isServerError } from '../errors.ts';
-import { EVENT_SOURCE_HEADER, readEventSource, withEventSource } from '../events/source.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
+import { readEventSource, withEventSource } from '../events/source.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import { hostAndPort, reachableAt } from '../service/address.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { failureOf } from '../telemetry/tracing/span.ts';
+import type { Tracer } from '../telemetry/tracing/tracer.ts';
+import { type AnyCall, contextOf, describeCall, headersOf, purposeOf, startSpan } from './call-context.ts';
+import { CallMetrics } from './call-metrics.ts';
 import { type AllowedCallers, CALL_TOKEN_HEADER, verifyCallToken } from './call-token.ts';
 import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './definition.ts';
 import { toStatus } from './errors.ts';
+import { Health } from './health.ts';
 import type { OperatorGuard } from './operators.ts';
+import { addressIn } from './peer.ts';
 
-const DESCRIPTORS = new URL('../../../proto/gen/descriptors.binpb', import.meta.url);
 /** How long, in milliseconds, a drain waits for gRPC calls in flight. */
 const DRAIN_MS = 10_000;
 
@@ -53,6 +54,7 @@ export interface GrpcServerOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
+  tracer?: Tracer | undefined;
   /** The TLS certificates of this process; without them connections are not encrypted. */
   tls?: InternalTls | undefined;
   /** The age in milliseconds at which a connection is closed, so that its caller reconnects; 15 s if left out. */
@@ -70,9 +72,9 @@ export class GrpcServer implements Part {
   /** The full names of the gRPC services that were added. */
   readonly #names = new Set<string>();
   readonly #draining = new AbortController();
+  readonly #health = new Health();
   readonly #options: GrpcServerOptions;
-  readonly #handled;
-  readonly #seconds;
+  readonly #metrics;
   #port = 0;
 
   constructor(options: GrpcServerOptions) {
@@ -88,19 +90,9 @@ export class GrpcServer implements Part {
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 5_000,
     });
-    this.#handled = options.metrics.counter(
-      'grpc_server_handled_total',
-      'gRPC calls handled, by method and result code',
-      ['method', 'code'],
-    );
-    this.#seconds = options.metrics.duration(
-      'grpc_server_handling_seconds',
-      'Time from the start of a gRPC call to its end',
-      ['method'],
-    );
-    const health = new HealthImplementation({ '': 'NOT_SERVING' });
-    options.readiness.onChange((ready) => health.setStatus('', ready ? 'SERVING' : 'NOT_SERVING'));
-    health.addToServer(this.#server);
+    this.#metrics = new CallMetrics(options.metrics);
+    options.readiness.onChange((ready) => this.#health.setServing(ready));
+    this.#health.addTo(this.#server);
   }
 
   /** The address of the gRPC server as `host:port`; known after `start`. */
@@ -117,6 +109,7 @@ export class GrpcServer implements Part {
     const implementation: UntypedServiceImplementation = {};
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name] as Handler;
+      this.#metrics.add(method.path);
       this.#callers.set(method.path, callers);
       this.#names.add(method.path.split('/')[1] as string);
       implementation[name] = method.responseStream
@@ -140,6 +133,7 @@ export class GrpcServer implements Part {
     const raw: Record<string, unknown> = {};
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name] as Handler;
+      this.#metrics.add(method.path);
       this.#guards.set(method.path, guard);
       this.#names.add(method.path.split('/')[1] as string);
       // Requests stay serialized until the guard has checked them, because a ticket is issued for exactly these bytes.
@@ -153,8 +147,9 @@ export class GrpcServer implements Part {
   async start(): Promise<void> {
     const { host, port, reflection } = this.#options;
     if (reflection) {
-      const described = loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS));
-      new ReflectionService(described, { services: [...this.#names] }).addToServer(this.#server);
+      // Loaded only if it is asked for, because it needs a parser of the protocol, which takes time and memory.
+      const { addReflection } = await import('./reflection.ts');
+      addReflection(this.#server, [...this.#names]);
     }
     const credentials = this.#options.tls?.serverCredentials() ?? ServerCredentials.createInsecure();
     this.#port = await new Promise((resolve, reject) => {
@@ -166,6 +161,7 @@ export class GrpcServer implements Part {
 
   async drain(): Promise<void> {
     this.#draining.abort();
+    this.#health.end();
     await new Promise<void>((resolve) => {
       const late = setTimeout(resolve, DRAIN_MS);
       this.#server.tryShutdown(() => {
@@ -224,7 +220,7 @@ export class GrpcServer implements Part {
       });
       call.end();
     };
-    await this.#observed(path, call, work, (error) => call.emit('error', error));
+    await this.#observed(path, call, work, (error) => call.emit('error', error), 'stream');
   }
 
   async #observed(
@@ -232,29 +228,30 @@ export class GrpcServer implements Part {
     call: AnyCall,
     work: () => Promise<void>,
     fail: (error: Partial<StatusObject>) => void,
+    kind: 'unary' | 'stream' = 'unary',
   ): Promise<void> {
-    const [given] = call.metadata.get(REQUEST_ID_HEADER);
-    const [purpose] = call.metadata.get(PURPOSE_HEADER);
-    const context: RequestContext = { requestId: requestIdOf(given?.toString()), route: path };
-    const guildId = guildOf(call.request);
-    if (guildId !== undefined) context.guildId = guildId;
-    const elapsed = this.#seconds.startTimer({ method: path });
-    const code = await requestContext.run(context, async () => {
+    const context = contextOf(path, call);
+    if (this.#guards.has(path)) context.address = addressIn(call.getPeer());
+    // Streams have no span, because they last for hours.
+    const span = kind === 'unary' ? startSpan(this.#options.tracer, call) : undefined;
+    context.span = span;
+    const started = performance.now();
+    const error = await requestContext.run(context, async () => {
       try {
         // An operator's call has the operator as its source, whatever its headers say.
-        const headers = this.#guards.has(path) ? [] : call.metadata.get(EVENT_SOURCE_HEADER);
-        const source = readEventSource(headers[0]?.toString());
-        await withPurpose(readPurpose(purpose?.toString()), () => (source ? withEventSource(source, work) : work()));
-        return 'OK';
+        const source = this.#guards.has(path) ? undefined : readEventSource(headersOf(call.metadata));
+        await withPurpose(purposeOf(call), () => (source ? withEventSource(source, work) : work()));
+        return undefined;
       } catch (thrown) {
         const error = asApiError(thrown);
         if (isServerError(error)) this.#options.log.error({ err: error }, 'gRPC call failed');
         fail(toStatus(error));
-        return error.code;
+        return error;
       }
     });
-    elapsed();
-    this.#handled.inc({ method: path, code });
+    const code = error?.code ?? 'OK';
+    this.#metrics.handled({ method: path, code, seconds: (performance.now() - started) / 1000, span });
+    span?.end(error && failureOf(error), () => describeCall(path));
   }
 
   #authenticating(path: string, call: ServerInterceptingCallInterface): ServerInterceptingCall {
@@ -279,19 +276,11 @@ export class GrpcServer implements Part {
       ? guard.admits({ service, method: path }, headers, clock.now())
       : !callers ||
         (token && verifyCallToken(callers, token, { audience: service, method: path }, clock.now()) !== undefined);
-    if (!isAdmitted) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
+    if (!isAdmitted) this.#metrics.rejected(path, 'UNAUTHENTICATED');
     return Boolean(isAdmitted);
   }
 }
 
-/** Returns the guild ID of a gRPC request. All messages about a single guild have the ID in the field `guildId`. */
-function guildOf(message: unknown): string | undefined {
-  const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
-  return typeof guildId === 'string' ? guildId : undefined;
-}
-const headersOf = (metadata: Metadata) => (name: string) => metadata.get(name)[0]?.toString();
-
-type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
 type Handler = (request: unknown, stream?: ResponseStream<unknown>) => Promise<unknown>;
 
 const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';

@@ -1,21 +1,27 @@
+import { performance } from 'node:perf_hooks';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
+import { grantsScope } from '#proto/rest/scopes.ts';
 import type { Clock } from '../clock.ts';
 import { requestContext } from '../context.ts';
-import { ApiError, asApiError, type Fault, invalidRequest, isServerError } from '../errors.ts';
-import { withEventSource } from '../events/source.ts';
+import { ApiError, asApiError, type Fault, invalidRequest, isServerError, missingScope } from '../errors.ts';
+import { type EventSource, withEventSource } from '../events/source.ts';
 import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '../postgres/idempotency.ts';
 import { holdsApiKey } from '../security/api-key.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, verifyPrincipal } from '../security/principal.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { describeRequest, httpError } from '../telemetry/tracing/http-span.ts';
+import { TRACEPARENT_HEADER, TRACESTATE_HEADER } from '../telemetry/tracing/trace-context.ts';
+import type { Tracer } from '../telemetry/tracing/tracer.ts';
 import { hashJson, readBody } from './body.ts';
 import { isCursorShaped, NO_CURSOR } from './cursor.ts';
 import { type HandlerResult, sendBody, sendError, successBody } from './envelope.ts';
 import { EVENT_STREAM_HEADERS, StreamResponse } from './event-stream.ts';
 import { guildFaults } from './guild.ts';
+import { createRequestCounter } from './request-counter.ts';
 import { writeResponseHead } from './response-headers.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
@@ -54,7 +60,10 @@ export interface HttpAppOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
+  tracer?: Tracer | undefined;
 }
+
+type RequestCounter = ReturnType<typeof createRequestCounter>;
 
 type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | StoredResponse | StreamResponse>;
 
@@ -65,11 +74,7 @@ export function createHttpApp<Table extends Record<string, Route>>(
   options: HttpAppOptions,
 ): Express {
   const { metrics, log } = options;
-  const requests = metrics.counter('http_requests_total', 'HTTP requests completed, by route, method and status', [
-    'route',
-    'method',
-    'code',
-  ]);
+  const requests = createRequestCounter(metrics, Object.values(table));
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -87,7 +92,7 @@ export function createHttpApp<Table extends Record<string, Route>>(
   });
   for (const [name, route] of Object.entries(table)) {
     const method = route.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
-    app[method](API_PREFIX + route.path, routeHandler(route, handlers[name] as unknown as Handler, options));
+    app[method](API_PREFIX + route.path, routeHandler(route, handlers[name] as unknown as Handler, requests, options));
   }
   app.use(() => {
     throw new ApiError('ROUTE_NOT_FOUND');
@@ -101,35 +106,48 @@ export function createHttpApp<Table extends Record<string, Route>>(
   return app;
 }
 
-function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppOptions) {
-  const requests = metrics.counter('http_requests_total', 'HTTP requests completed, by route, method and status', [
-    'route',
-    'method',
-    'code',
-  ]);
-  const seconds = metrics.duration(
+function routeHandler(
+  route: Route,
+  handler: Handler,
+  requests: RequestCounter,
+  { metrics, log, tracer }: HttpAppOptions,
+) {
+  const seconds = metrics.requestDuration(
     'http_request_duration_seconds',
     'Time from the receipt of an HTTP request to its response',
     ['route', 'method'],
   );
+  const template = API_PREFIX + route.path;
   return async (request: Request, response: Response): Promise<void> => {
     const principal = response.locals.principal as Principal;
-    const elapsed = seconds.startTimer({ route: route.name, method: request.method });
+    const started = performance.now();
     const { requestId, guildId } = principal;
-    await requestContext.run({ requestId, route: route.name, guildId }, async () => {
+    const { method } = request;
+    const span = tracer?.ofProcess(request.get(TRACEPARENT_HEADER), request.get(TRACESTATE_HEADER));
+    await requestContext.run({ requestId, route: route.name, guildId, span }, async () => {
       try {
+        // The gateway and auth have checked the scope; a mistake there must not be enough.
+        if (route.scope !== null && !grantsScope(principal.scopes, route.scope)) throw missingScope(route.scope);
         const read = await readRequest(route, request, response, principal);
-        const source = { kind: 'api_key', id: principal.keyPrefix } as const;
-        sendResult(response, route, await withEventSource(source, () => handler(read)));
+        sendResult(response, route, await withEventSource(sourceOf(principal), () => handler(read)));
       } catch (thrown) {
         const error = asApiError(thrown);
         if (isServerError(error)) log.error({ err: error }, 'request failed');
         sendError(response, error);
       }
     });
-    elapsed();
-    requests.inc({ route: route.name, method: request.method, code: response.statusCode });
+    const { statusCode: code } = response;
+    seconds.observe({ route: route.name, method }, (performance.now() - started) / 1000, span);
+    requests.inc({ route: route.name, method, code });
+    span?.end(httpError(code), () => describeRequest({ method, route: route.name, template, code, requestId }));
   };
+}
+
+function sourceOf({ person, keyPrefix, requestId, address }: Principal): EventSource {
+  const origin = address === undefined ? { requestId } : { requestId, address };
+  return person
+    ? { kind: 'console', id: person.id, ...origin, role: person.role }
+    : { kind: 'api_key', id: keyPrefix, ...origin };
 }
 
 function sendResult(response: Response, route: Route, result: Awaited<ReturnType<Handler>>): void {

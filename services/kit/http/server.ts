@@ -6,11 +6,13 @@ import type { InternalTls } from '../security/internal-tls.ts';
 import { addressOf, listen } from '../service/address.ts';
 import type { Part } from '../service/lifecycle.ts';
 
-/**
- * How long, in milliseconds, a drain waits for requests in flight. Even after the longest drain delay the drain ends
- * before STOP_SECONDS have passed.
- */
+/** How long, in milliseconds, a drain waits for requests in flight. */
 const DRAIN_MS = 15_000;
+/**
+ * How many seconds a process needs to stop after its drain delay: the HTTP server completes the requests in flight, and two
+ * seconds are left for everything else. The process and the chart check that STOP_SECONDS has room for them.
+ */
+export const MIN_SECONDS_AFTER_DRAIN_DELAY = DRAIN_MS / 1_000 + 2;
 const CLOSE_IDLE_EVERY_MS = 50;
 
 /** An HTTP request with its response. */

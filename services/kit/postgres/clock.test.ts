@@ -49,3 +49,21 @@ test("the database clock follows the database's time, independently of this proc
   await slow.stop();
   vi.useRealTimers();
 });
+
+test('the start of the clock waits for a database that does not respond yet, and ends when it is stopped', async () => {
+  const pool = await openTestPool(testDatabase.url);
+  await pool.close();
+  let responding: Database = pool;
+  const query: Database['query'] = (...given) => responding.query(...given);
+  const clock = new DatabaseClock({ database: { query }, local: new ManualClock(Date.UTC(2020, 0, 1)) });
+  const started = clock.start();
+  responding = database;
+  await started;
+  expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
+  await clock.stop();
+
+  const waiting = new DatabaseClock({ database: pool, local: new ManualClock(0) });
+  const interrupted = waiting.start();
+  await waiting.stop();
+  await expect(interrupted).rejects.toThrow('aborted');
+});

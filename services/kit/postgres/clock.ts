@@ -1,9 +1,11 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Queryable } from './pool.ts';
 
 const SAMPLE_EVERY_MS = 30_000;
+const RETRY_MS = 500;
 /**
  * A query for the database's time that takes more milliseconds than this is ignored, because the error of its result
  * may be as large as its duration.
@@ -11,7 +13,7 @@ const SAMPLE_EVERY_MS = 30_000;
 const SLOW_MS = 200;
 
 export interface DatabaseClockOptions {
-  database: Queryable;
+  database: Pick<Queryable, 'query'>;
   local: Clock;
   monotonicNow?: () => number;
 }
@@ -23,12 +25,13 @@ export interface DatabaseClockOptions {
  */
 export class DatabaseClock implements Clock, Part {
   readonly name = 'database clock';
-  readonly #database: Queryable;
+  readonly #database: Pick<Queryable, 'query'>;
   readonly #local: Clock;
   readonly #monotonicNow: () => number;
   /** The database's time in Unix milliseconds when the monotonic clock of this process showed 0. */
   #origin: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  readonly #stopped = new AbortController();
 
   /**
    * The clock `local` is used until the database was queried. `monotonicNow` returns milliseconds; tests replace it.
@@ -43,13 +46,17 @@ export class DatabaseClock implements Clock, Part {
     return this.#origin === undefined ? this.#local.now() : Math.round(this.#origin + this.#monotonicNow());
   }
 
+  /** Waits until the database responds: it may fail again right after its schema was read. */
   async start(): Promise<void> {
-    await this.#sample();
+    while (this.#origin === undefined) {
+      await this.#sample().catch(() => wait(RETRY_MS, undefined, { signal: this.#stopped.signal }));
+    }
     // If a query for the database's time fails, the clock continues with the previous result.
     this.#timer = setInterval(() => void this.#sample().catch(() => undefined), SAMPLE_EVERY_MS).unref();
   }
 
   async stop(): Promise<void> {
+    this.#stopped.abort();
     clearInterval(this.#timer);
   }
 

@@ -16,6 +16,10 @@ export function isRejectedStatement(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
+/** True if PostgreSQL cannot store a value, such as a text with a null character: the same statement would fail again. */
+export const isDataException = (error: unknown) =>
+  error instanceof DatabaseError && error.code?.startsWith('22') === true;
+
 /**
  * True if an error of PostgreSQL means an outage: connection exceptions, insufficient resources, operator intervention
  * (including statement timeouts), system errors, a read-only server or an ended session.
@@ -28,6 +32,9 @@ function isOutage({ code = '', severity }: DatabaseError): boolean {
 export function isRetryable(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
 }
+
+/** True if a statement waited for a lock longer than the lock timeout. */
+export const isLockTimeout = (error: unknown) => error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 
 /** True if a statement took longer than the statement timeout; also for the error of the API that was caused by it. */
 export function isStatementTimeout(error: unknown): boolean {

@@ -1,12 +1,16 @@
-import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult, types } from 'pg';
+import { performance } from 'node:perf_hooks';
+import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult } from 'pg';
+import type { Histogram } from 'prom-client';
 import { ApiError } from '../errors.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { isRejectedStatement, isRetryable } from './database-errors.ts';
+import { recordedSpan } from '../telemetry/tracing/current-span.ts';
+import { isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
-import { isRead, type Statement } from './statements.ts';
+import { describeStatement, isRead, type Statement } from './statements.ts';
+import { getTypeParser } from './type-parser.ts';
 
 export { isUniqueViolation } from './database-errors.ts';
 export { longRunning, type Prepared, prepared } from './statements.ts';
@@ -89,9 +93,13 @@ export function openDatabase(options: DatabaseOptions): Database {
   const health = new DatabaseHealth({ url: options.url, name: options.name, breaker, log, stoppedResponding });
   const wait = metrics.duration('postgres_pool_wait_seconds', 'Time that callers waited for a database connection');
   const failures = metrics.counter('postgres_pool_failures_total', 'Callers that could not get a database connection');
+  const seconds = metrics.duration('postgres_statement_seconds', 'Time from sending a statement until its response');
   watchPool(() => pool, options);
   const connect = async () => {
-    if (health.isDown) throw new ApiError('UNAVAILABLE', { cause: new Error('PostgreSQL does not respond') });
+    if (health.isDown) {
+      failures.inc();
+      throw new ApiError('UNAVAILABLE', { cause: new Error('PostgreSQL does not respond') });
+    }
     const stopTimer = wait.startTimer();
     const client = await health.watch(pool.connect()).catch((cause: unknown) => {
       failures.inc();
@@ -103,7 +111,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const mayPrepare = options.mayPrepare ?? true;
   const use: Use = async (work) => {
     const client = await connect();
-    const connection = new Connection({ client, mayPrepare, health });
+    const connection = new Connection({ client, mayPrepare, health, seconds });
     try {
       return await work(connection);
     } finally {
@@ -164,6 +172,8 @@ interface ConnectionOptions {
   client: ClientBase;
   mayPrepare: boolean;
   health: DatabaseHealth;
+  /** The duration of each statement, also of those that fail. */
+  seconds: Histogram;
 }
 
 /** One database connection while a caller has it checked out of the pool. */
@@ -171,16 +181,18 @@ class Connection implements Transaction {
   readonly #client: ClientBase;
   readonly #mayPrepare: boolean;
   readonly #health: DatabaseHealth;
+  readonly #seconds: Histogram;
   /**
    * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
    */
   isBroken = false;
   readonly #committed: (() => void)[] = [];
 
-  constructor({ client, mayPrepare, health }: ConnectionOptions) {
+  constructor({ client, mayPrepare, health, seconds }: ConnectionOptions) {
     this.#client = client;
     this.#mayPrepare = mayPrepare;
     this.#health = health;
+    this.#seconds = seconds;
   }
 
   async query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]> {
@@ -197,11 +209,19 @@ class Connection implements Transaction {
   }
 
   /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
-  async run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
+  run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
+    const span = recordedSpan();
+    if (!span) return this.#run(statement, values, milliseconds);
+    const work = () => this.#run(statement, values, milliseconds);
+    return span.call(describeStatement(statement), work, { isExpected: isUniqueViolation });
+  }
+
+  async #run(statement: Statement, values: readonly unknown[] | undefined, milliseconds: number): Promise<QueryResult> {
     // A broken database connection must not be used again, for example to commit a transaction with a failed statement.
     if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
     const text = typeof statement === 'string' ? statement : statement.text;
     const name = typeof statement === 'object' && 'name' in statement && this.#mayPrepare ? statement.name : undefined;
+    const started = performance.now();
     try {
       const result = await this.#health.watch(this.#send({ name, text, values } as QueryConfig, milliseconds));
       this.#health.responded();
@@ -213,6 +233,8 @@ class Connection implements Transaction {
       if (isRejectedStatement(error)) throw error;
       this.isBroken ||= !isRetryable(error);
       throw new ApiError('UNAVAILABLE', { cause: error });
+    } finally {
+      this.#seconds.observe((performance.now() - started) / 1000);
     }
   }
 
@@ -250,21 +272,6 @@ async function transaction<Result>(
     throw error;
   }
 }
-
-const INT8 = 20;
-const INT8_ARRAY = 1016;
-
-/**
- * Returns the parser for a PostgreSQL type. 64-bit integers are parsed as numbers, also in arrays; IDs above 2^53 are
- * stored as text.
- */
-const getTypeParser = ((oid: number, format?: 'text' | 'binary') => {
-  const usual = types.getTypeParser(oid, format);
-  if (format === 'binary') return usual;
-  if (oid === INT8) return Number;
-  if (oid !== INT8_ARRAY) return usual;
-  return (text: string) => (usual(text) as (string | null)[]).map((item) => (item === null ? null : Number(item)));
-}) as typeof types.getTypeParser;
 
 function watchPool(current: () => Pool, { metrics, poolMax }: DatabaseOptions): void {
   metrics.gauge('postgres_pool_connections_max', 'Maximum number of database connections of the pool').set(poolMax);

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import { ApiError } from '../errors.ts';
+import { pathOf } from '../files.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { newestMigration } from './migrate.ts';
+import { newestMigration } from './migration-files.ts';
 import type { Queryable } from './pool.ts';
 
 const RETRY_MS = 500;
@@ -26,7 +26,7 @@ export async function waitForSchema(
   database: Queryable,
   service: string,
   { log, metrics, signal }: SchemaWaitOptions,
-  migrations = join(import.meta.dirname, '../..', service, 'migrations'),
+  migrations = pathOf(`services/${service}/migrations`),
 ): Promise<void> {
   const current = metrics.gauge(
     'schema_current',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { SpanDescription } from '../telemetry/tracing/span.ts';
 
 /** An SQL statement that each connection prepares once; PostgreSQL then uses the same plan for every execution. */
 export interface Prepared {
@@ -45,4 +46,24 @@ export function isRead(statement: Statement): boolean {
   if (typeof statement === 'string') return READ.test(statement) && !EFFECT.test(statement);
   if ('isLongRunning' in statement) return false;
   return READ.test(statement.text) && !EFFECT.test(statement.text);
+}
+
+/** Matches the verb of a change; FOR UPDATE and FOR NO KEY UPDATE only lock rows. */
+const VERB = /(?<!\b(?:FOR|KEY)\s+)\b(INSERT|UPDATE|DELETE|MERGE)\b/i;
+const FIRST_WORD = /[a-z]+/i;
+/** Matches `schema.table` where a statement reads or changes it. */
+const TABLE = /\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?([a-z_]\w*\.[a-z_]\w*)/i;
+
+/** Describes a statement in a trace: what it does and its first table. Its text and its values are left out. */
+export function describeStatement(statement: Statement): SpanDescription {
+  const text = typeof statement === 'string' ? statement : statement.text;
+  const changes = isRead(statement) ? undefined : VERB.exec(text)?.[1];
+  const first = FIRST_WORD.exec(text)?.[0] ?? '';
+  const operation = (changes ?? (first.toUpperCase() === 'WITH' ? 'SELECT' : first)).toUpperCase();
+  const table = TABLE.exec(text)?.[1];
+  const name = table === undefined ? operation : `${operation} ${table}`;
+  return {
+    name,
+    attributes: { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'db.query.summary': name },
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isRead, longRunning, prepared } from './statements.ts';
+import { describeStatement, isRead, longRunning, prepared } from './statements.ts';
 
 test.each([
   'SELECT 1',
@@ -32,4 +32,25 @@ test.each([
 
 test('a long-running read does not have the timeout of a read', () => {
   expect(isRead(longRunning('SELECT count(*) FROM lookup.links'))).toBe(false);
+});
+
+test.each([
+  ['SELECT chat_id FROM lookup.links WHERE guild_id = $1', 'SELECT lookup.links'],
+  ['  insert into auth.keys (id) VALUES ($1)', 'INSERT auth.keys'],
+  ['WITH old AS (SELECT id FROM a.b FOR UPDATE) DELETE FROM a.c USING old', 'DELETE a.b'],
+  ['WITH recent AS (SELECT id FROM a.b) SELECT * FROM recent', 'SELECT a.b'],
+  ['SELECT 1 FROM a.b FOR UPDATE SKIP LOCKED', 'SELECT a.b'],
+  ['UPDATE ONLY a.b SET x = $1', 'UPDATE a.b'],
+  ['BEGIN', 'BEGIN'],
+  ["SELECT pg_notify('x', $1)", 'SELECT'],
+  [prepared('SELECT 1 FROM a.b'), 'SELECT a.b'],
+  [longRunning('SELECT count(*) FROM a.b'), 'SELECT a.b'],
+] as const)('in a trace the statement %j is %s', (statement, name) => {
+  const { attributes, ...described } = describeStatement(statement);
+  expect(described).toEqual({ name });
+  expect(attributes).toEqual({
+    'db.system.name': 'postgresql',
+    'db.operation.name': name.split(' ')[0],
+    'db.query.summary': name,
+  });
 });

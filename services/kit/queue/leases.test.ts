@@ -21,14 +21,17 @@ async function updates(): Promise<{ all: number; hot: number }> {
 
 test('renewing a lease is a HOT update', async () => {
   const gate = Promise.withResolvers<void>();
+  const before = await updates();
   await fixture.enqueue('long');
   await fixture.startWorker({ ...renewing, handle: () => gate.promise });
-  await expect.poll(async () => (await fixture.task('long'))['attempts']).toBe(1);
-  const before = await updates();
-  await expect.poll(async () => (await updates()).all - before.all).toBeGreaterThan(5);
-  const after = await updates();
-  expect(after.hot - before.hot).toBe(after.all - before.all);
-  gate.resolve();
+  try {
+    await expect.poll(async () => (await updates()).all - before.all).toBeGreaterThan(6);
+    const after = await updates();
+    // The item was taken by an update of the index on `run_at`. Each connection reports its updates when it likes.
+    expect(after.all - before.all - (after.hot - before.hot)).toBeLessThanOrEqual(1);
+  } finally {
+    gate.resolve();
+  }
   await expect.poll(() => fixture.state('long')).toBe('done');
 });
 

@@ -23,8 +23,8 @@ const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent
 const PROBE_JITTER = 0.5;
 
 /**
- * Thrown by a call that was abandoned before it had a result: the circuit breaker learns nothing about the dependency
- * from it.
+ * Thrown by a call that was abandoned before it had a result, or the cause of its error: the circuit breaker learns
+ * nothing about the dependency from it.
  */
 export class InconclusiveError extends Error {}
 
@@ -99,7 +99,7 @@ export class Breaker {
       rollingPercentilesEnabled: false,
       errorFilter: (error) => {
         if (error instanceof ProbeFailure) return false;
-        return error instanceof InconclusiveError ? !this.#circuit.halfOpen : !isFailure(error);
+        return isInconclusive(error) ? !this.#circuit.halfOpen : !isFailure(error);
       },
     });
   }
@@ -167,4 +167,8 @@ export class Breaker {
     clearTimeout(this.#nextProbe);
     this.#circuit.shutdown();
   }
+}
+
+function isInconclusive(error: unknown): boolean {
+  return error instanceof InconclusiveError || (error instanceof Error && error.cause instanceof InconclusiveError);
 }

@@ -92,6 +92,11 @@ export class InternalTls implements Part {
       gauge.set({ certificate: 'own' }, endOf([this.#identity.cert]));
       gauge.set({ certificate: 'ca' }, endOf(certificatesIn(this.#identity.ca)));
     });
+    const start = 'Unix time in seconds from which the same certificate is valid, so that its lifetime is known';
+    metrics.gauge('tls_certificate_start_timestamp_seconds', start, ['certificate'], (gauge) => {
+      gauge.set({ certificate: 'own' }, startOf([this.#identity.cert]));
+      gauge.set({ certificate: 'ca' }, startOf(certificatesIn(this.#identity.ca)));
+    });
   }
 
   async start(): Promise<void> {
@@ -223,7 +228,17 @@ function certificatesIn(bundle: Buffer): string[] {
 
 /** Returns when the first of the certificates expires, in Unix seconds. */
 function endOf(certificates: readonly (string | Buffer)[]): number {
-  return Math.min(...certificates.map((each) => new X509Certificate(each).validToDate.getTime() / 1000));
+  return firstToExpire(certificates).validToDate.getTime() / 1000;
+}
+
+/** Returns since when the certificate that expires first has been valid, in Unix seconds. */
+function startOf(certificates: readonly (string | Buffer)[]): number {
+  return firstToExpire(certificates).validFromDate.getTime() / 1000;
+}
+
+function firstToExpire(certificates: readonly (string | Buffer)[]): X509Certificate {
+  const parsed = certificates.map((each) => new X509Certificate(each));
+  return parsed.reduce((first, each) => (each.validToDate < first.validToDate ? each : first));
 }
 
 const isSame = (one: Identity, other: Identity) =>

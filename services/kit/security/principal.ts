@@ -1,3 +1,4 @@
+import type { GuildRole } from '#proto/console/roles.ts';
 import { ApiError } from '../errors.ts';
 import type { KeyRing } from './keyring.ts';
 import { principalPurpose } from './purposes.ts';
@@ -8,16 +9,35 @@ const VERSION = 1;
 const LIFETIME_MS = 30_000;
 const LEEWAY_MS = 5_000;
 
-/** The authenticated client of a request; the gateway sends it to the service in a signed header. */
+/** A person who is signed in to the console. */
+export interface ConsolePerson {
+  /** A chat ID, `oidc:<subject>`, or `link:<id>`. */
+  id: string;
+  /** The role in the guild of the request. */
+  role: GuildRole;
+}
+
+/** The keyId and keyPrefix of the principal of a person; records that name who made them then do not name the person. */
+export const CONSOLE_KEY = 'console';
+
+/**
+ * The authenticated client of a request, in a header that the gateway signs for API keys, and auth for persons in the
+ * console.
+ */
 export interface Principal {
+  /** CONSOLE_KEY for a person. */
   keyId: string;
-  /** The public start of the API key, as lists of keys and events show it. */
+  /** The public start of the API key, as lists of keys and events show it; CONSOLE_KEY for a person. */
   keyPrefix: string;
+  /** Set if a person in the console makes the request, instead of an API key. */
+  person?: ConsolePerson;
   guildId: string;
   /** The scopes of the API key; null for a legacy key, which has every scope. */
   scopes: readonly string[] | null;
   legacy: boolean;
   requestId: string;
+  /** The address of the client, for the audit of changes; missing in requests that only read. */
+  address?: string | undefined;
 }
 
 /** The one request to one service that a signed principal is valid for. */
@@ -43,9 +63,10 @@ const signed = (payload: string, request: SignedRequest) => `${payload}\n${reque
  * the target.
  */
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
-  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = principal;
+  const { keyId, keyPrefix, person, guildId, scopes, legacy, requestId, address } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
-  const content: SignedPrincipal = { keyId, keyPrefix, guildId, scopes, legacy, requestId, ...times };
+  // JSON leaves out fields that are undefined.
+  const content = { keyId, keyPrefix, person, guildId, scopes, legacy, requestId, address, ...times };
   const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
@@ -68,6 +89,6 @@ export function verifyPrincipal(
   const content = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
   const isCurrent = content.issuedAt <= now + LEEWAY_MS && now <= content.expiresAt + LEEWAY_MS;
   if (content.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
-  const { keyId, keyPrefix, guildId, scopes, legacy, requestId } = content;
-  return { keyId, keyPrefix, guildId, scopes, legacy, requestId };
+  const { version: _version, issuedAt: _issuedAt, expiresAt: _expiresAt, ...principal } = content;
+  return principal;
 }

@@ -52,8 +52,8 @@ export function purposesOf(process: string): string[] | undefined {
   const own = table[process];
   if (!own) return undefined;
   const callers = names.filter((name) => table[name]?.calls.includes(process));
-  return [
-    ...own.proxies.map(principalPurpose),
+  const purposes = [
+    ...own.signs.map(principalPurpose),
     ...(own.servesHttp ? [principalPurpose(process)] : []),
     ...own.calls.map((audience) => callPurpose(process, audience)),
     ...callers.map((caller) => callPurpose(caller, process)),
@@ -61,4 +61,5 @@ export function purposesOf(process: string): string[] | undefined {
     callPurpose(OPERATORS, process),
     ...(process === ISSUER ? names.filter((name) => name !== ISSUER) : [process]).map(ticketPurpose),
   ];
+  return [...new Set(purposes)];
 }

@@ -1,3 +1,5 @@
+import { sourceStack } from '../telemetry/source-stack.ts';
+
 /** Matches an API key; the capturing group is the part that may be shown (contract, section 3). */
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
@@ -62,7 +64,7 @@ export function describeError(error: unknown, depth = 0): LoggedError {
     type: error.name,
     message: error.message,
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
-    stack: error.stack,
+    stack: error.stack && sourceStack(error.stack),
     ...(causes && error.cause !== undefined ? { cause: describeError(error.cause, depth + 1) } : {}),
     ...(causes && error instanceof AggregateError
       ? { errors: error.errors.slice(0, MAX_ERRORS).map((each) => describeError(each, depth + 1)) }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ApiError, asApiError, methodNotAllowed } from '../errors.ts';
 import { CALL_TOKEN_HEADER } from '../grpc/call-token.ts';
 import { sendBody, sendError, successBody } from '../http/envelope.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import { METRICS_CONTENT_TYPE, type Metrics } from '../telemetry/metrics.ts';
 import { addressOf, listen } from './address.ts';
 import type { Part } from './lifecycle.ts';
 import type { Readiness } from './readiness.ts';
@@ -42,7 +42,7 @@ export class AdminServer implements Part {
           if (!readiness.isReady) return sendError(response, new ApiError('UNAVAILABLE', { message: 'not ready' }));
           return sendBody(response, 200, successBody(200, 'ready', {}));
         case '/metrics':
-          return void sendMetrics(response, metrics);
+          return void sendMetrics(request, response, metrics);
         default:
           return this.#sendPage(request, response);
       }
@@ -88,10 +88,11 @@ export class AdminServer implements Part {
 
 const NO_TOKEN = { message: 'This page requires a call token of an operator' };
 
-async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
+async function sendMetrics(request: IncomingMessage, response: ServerResponse, metrics: Metrics): Promise<void> {
   try {
-    const text = await metrics.text();
-    response.setHeader('content-type', metrics.registry.contentType);
+    const format = metrics.formatFor(request.headers.accept);
+    const text = await metrics.text(format);
+    response.setHeader('content-type', METRICS_CONTENT_TYPE[format]);
     response.end(text);
   } catch (error) {
     sendError(response, asApiError(error));

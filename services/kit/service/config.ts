@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
-import { parseKeys, type Roots } from '../security/process-keys.ts';
+import { parseKeys } from '../security/process-keys.ts';
 
 /**
  * Thrown when a process starts with an invalid configuration. The message lists every configuration error, without any
@@ -17,19 +17,25 @@ export class ConfigError extends Error {
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Reads the environment variables in `shape` and validates them. Throws a ConfigError that lists all errors together.
+ * Reads the environment variables in `shape` and validates them. `faultsTogether` returns the errors that concern
+ * several variables. Throws a ConfigError that lists all errors together.
  */
 export function readConfig<Shape extends z.ZodRawShape>(
   shape: Shape,
   environment: Environment,
+  faultsTogether: (given: Environment) => string[] = () => [],
 ): z.output<z.ZodObject<Shape>> {
-  const given = Object.keys(shape).map((name) => [name, environment[name] || undefined]);
-  const result = z.object(shape).safeParse(Object.fromEntries(given));
-  if (result.success) return result.data;
-  throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`));
+  const given = Object.fromEntries(Object.keys(shape).map((name) => [name, environment[name] || undefined]));
+  const result = z.object(shape).safeParse(given);
+  const single = result.success ? [] : result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+  const faults = [...single, ...faultsTogether(given)];
+  if (result.success && faults.length === 0) return result.data;
+  throw new ConfigError(faults);
 }
 
-const required = { error: (issue: { input: unknown }) => (issue.input === undefined ? 'is required' : 'is not valid') };
+export const required = {
+  error: (issue: { input: unknown }) => (issue.input === undefined ? 'is required' : 'is not valid'),
+};
 
 const wholeNumber = (min: number, max: number) =>
   z
@@ -47,6 +53,14 @@ const wholeNumber = (min: number, max: number) =>
 export const number = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   wholeNumber(min, max).default(fallback);
 
+/** Describes an environment variable that holds a number from 0 to 1, with a default. */
+export const ratio = (fallback: number) =>
+  z
+    .string()
+    .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a number from 0 to 1, such as 0.01' })
+    .transform(Number)
+    .default(fallback);
+
 /** Describes an environment variable that holds a port to listen on; 0 chooses a free port. */
 export const port = (fallback = 0) => wholeNumber(0, 65535).default(fallback);
 
@@ -54,32 +68,43 @@ export const port = (fallback = 0) => wholeNumber(0, 65535).default(fallback);
 export const grpcAddress = () =>
   z.string(required).regex(/^(?:dns:\/{3})?[^/\s]+:[0-9]{1,5}$/, { error: 'must be host:port or dns:///host:port' });
 
-/** Describes an environment variable that holds a URL with one of these protocols; a trailing slash is removed. */
-export const url = (...protocols: string[]) =>
-  z
+/** The text of a URL with one of these protocols. The chart's schema has the same patterns. */
+const urlText = (protocols: readonly string[]) => {
+  const error = `must be a URL that begins with ${protocols.map((name) => `${name}://`).join(' or ')}`;
+  return z
     .string(required)
-    .refine((value) => protocols.includes(URL.parse(value)?.protocol.slice(0, -1) ?? ''), {
-      error: `must be a URL that begins with ${protocols.map((name) => `${name}://`).join(' or ')}`,
-    })
-    .transform((value) => value.replace(/\/+$/, ''));
+    .regex(new RegExp(`^(?:${protocols.join('|')})://\\S+$`), { error, abort: true })
+    .refine((value) => URL.canParse(value), { error, abort: true });
+};
+
+const withoutTrailingSlash = (value: string) => value.replace(/\/+$/, '');
+
+/** Describes an environment variable that holds a URL with one of these protocols; a trailing slash is removed. */
+export const url = (...protocols: string[]) => urlText(protocols).transform(withoutTrailingSlash);
 
 /**
  * Describes an environment variable that holds the start of URLs: it may have a path, but no credentials, query or
  * fragment.
  */
-export const baseUrl = (...protocols: string[]) =>
-  url(...protocols).refine((value) => isBase(URL.parse(value)), {
-    error: 'must be a URL without query, fragment and credentials',
-  });
+export const baseUrl = (...protocols: string[]) => {
+  const error = 'must be a URL without query, fragment and credentials';
+  return urlText(protocols)
+    .regex(/^[a-z]+:\/\/[^/?#@]+(?:\/[^?#]*)?$/, { error, abort: true })
+    .transform(withoutTrailingSlash)
+    .refine((value) => isBase(URL.parse(value)), { error });
+};
 
 /**
  * Describes an environment variable that holds the URL of one of our services. The URL must have no path, because not
  * every HTTP client would prepend the path to that of the request.
  */
-export const origin = (...protocols: string[]) =>
-  url(...protocols).refine((value) => isBase(URL.parse(value)) && URL.parse(value)?.pathname === '/', {
-    error: 'must be a URL without path, query, fragment and credentials, such as http://host:8080',
-  });
+export const origin = (...protocols: string[]) => {
+  const error = 'must be a URL without path, query, fragment and credentials, such as http://host:8080';
+  return urlText(protocols)
+    .regex(/^[a-z]+:\/\/[^/?#@]+\/*$/, { error, abort: true })
+    .transform(withoutTrailingSlash)
+    .refine((value) => isBase(URL.parse(value)) && URL.parse(value)?.pathname === '/', { error });
+};
 
 function isBase(parsed: URL | null): boolean {
   return parsed !== null && parsed.href === `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
@@ -112,19 +137,6 @@ export const list = (item: z.ZodType<string, string>) =>
     .pipe(z.array(item));
 
 /**
- * Describes an environment variable that holds one or two secrets separated by a comma, the newest first, of at least
- * 32 bytes each.
- */
-export const secrets = () =>
-  z
-    .string(required)
-    .transform((value) => value.split(',').map((part) => part.trim()))
-    .refine((all) => all.length <= 2, { error: 'must hold at most two secrets' })
-    .refine((all) => all.every((secret) => Buffer.byteLength(secret) >= 32), {
-      error: 'must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
-    });
-
-/**
  * Describes an environment variable that holds the derived keys of one process, as `guildctl secrets derive` prints
  * them.
  */
@@ -144,6 +156,50 @@ const rootSecret = () =>
     .undefined({ error: 'must not be given to a process that serves requests: derive INTERNAL_KEYS from it' })
     .optional();
 
+/** Describes an environment variable that holds `name=value` pairs separated by commas; values are percent-encoded. */
+const pairs = () =>
+  z
+    .string()
+    .default('')
+    .transform((text, context) => {
+      const found = text.split(',').filter((pair) => pair.trim() !== '');
+      try {
+        return Object.fromEntries(found.map(parsePair));
+      } catch {
+        context.addIssue({ code: 'custom', message: 'must hold name=value pairs separated by commas' });
+        return z.NEVER;
+      }
+    });
+
+/** The pattern of the names in such pairs. The chart's schema has it too. */
+export const PAIR_NAME = '[\\w.-]+';
+const PAIR = new RegExp(`^\\s*(${PAIR_NAME})=(.*?)\\s*$`);
+
+function parsePair(text: string): [name: string, value: string] {
+  const [, name, value] = PAIR.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new Error('a pair has no name or no value');
+  return [name, decodeURIComponent(value)];
+}
+
+/**
+ * The environment variables for traces. Without an endpoint nothing is traced. The names that begin with OTEL_ are those
+ * of OpenTelemetry.
+ */
+export const tracingConfig = {
+  /** The base URL of a collector that receives OTLP over HTTP with protobuf, such as http://collector:4318. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl('http', 'https').optional(),
+  /** Headers of the requests to the collector, such as a token. */
+  OTEL_EXPORTER_OTLP_HEADERS: pairs(),
+  /** The PEM file of a private CA of the collector; Node's CAs if left out. */
+  OTEL_EXPORTER_OTLP_CERTIFICATE: z.string().optional(),
+  /** Attributes of this installation that every span has. */
+  OTEL_RESOURCE_ATTRIBUTES: pairs(),
+  /** The share of requests whose trace is sampled. */
+  TRACING_SAMPLE_RATIO: ratio(0.01),
+  /** How many traces per second are sampled in addition because the client samples them, in each gateway and console. */
+  TRACING_CALLER_SAMPLES_PER_SECOND: number(1, 0, 10_000),
+};
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** The environment variables of every process. */
@@ -157,15 +213,15 @@ export const processConfig = {
   ADMIN_PORT: port(),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
   /**
-   * The maximum duration of a stop in seconds, including the drain delay. After it the process exits even with requests
-   * in flight.
+   * The maximum duration of a stop in seconds, including the drain delay: at least 17 more than DRAIN_DELAY_SECONDS.
+   * After it the process exits even with requests in flight.
    */
   STOP_SECONDS: number(25, 1, 600),
   /**
    * How long, in seconds, a process still accepts requests after it stops being ready, so that load balancers can
    * notice.
    */
-  DRAIN_DELAY_SECONDS: number(0, 0, 8),
+  DRAIN_DELAY_SECONDS: number(0, 0, 120),
   /**
    * The derived keys of the process: one for each pair of caller and called service in which the process takes part.
    */
@@ -176,6 +232,7 @@ export const processConfig = {
   INTERNAL_TLS_CERT_FILE: z.string().optional(),
   INTERNAL_TLS_KEY_FILE: z.string().optional(),
   INTERNAL_TLS_CA_FILE: z.string().optional(),
+  ...tracingConfig,
 };
 
 /** The environment variables of every service with its own database schema. */
@@ -215,19 +272,6 @@ export const queueLimits = (config: { QUEUE_MAX_ATTEMPTS: number; QUEUE_MAX_OUTA
   maxAttempts: config.QUEUE_MAX_ATTEMPTS,
   maxOutageSeconds: config.QUEUE_MAX_OUTAGE_SECONDS,
 });
-
-/** The environment variables with the root secrets, for guildctl and for programs that derive the keys of processes. */
-export const rootConfig = { INTERNAL_SECRETS: secrets(), ADMIN_SECRETS: secrets() };
-
-/**
- * Reads the root secrets. Throws a ConfigError if the internal and the admin secrets share one: then every service
- * could act as an operator.
- */
-export function readRoots(environment: Environment): Roots {
-  const { INTERNAL_SECRETS: internal, ADMIN_SECRETS: admin } = readConfig(rootConfig, environment);
-  if (!admin.some((secret) => internal.includes(secret))) return { internal, admin };
-  throw new ConfigError(['ADMIN_SECRETS must not hold a secret of INTERNAL_SECRETS']);
-}
 
 /** The environment variables of every process that uses Redis; without REDIS_URL a process uses only its own memory. */
 export const redisConfig = {

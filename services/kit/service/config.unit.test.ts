@@ -16,10 +16,9 @@ import {
   origin,
   processConfig,
   readConfig,
-  readRoots,
-  secrets,
   url,
 } from './config.ts';
+import { readRoots, secrets } from './root-secrets.ts';
 
 const SECRET = 'x'.repeat(32);
 const KEYS = `call:a:b=${Buffer.alloc(32).toString('base64url')}`;
@@ -55,7 +54,33 @@ test('a variable with a default may be left out or empty', () => {
     GRPC_PORT: 0,
     GRPC_REFLECTION: true,
     HTTP_PORT: 0,
+    OTEL_EXPORTER_OTLP_HEADERS: {},
+    OTEL_RESOURCE_ATTRIBUTES: {},
+    TRACING_SAMPLE_RATIO: 0.01,
+    TRACING_CALLER_SAMPLES_PER_SECOND: 1,
   });
+});
+
+test('pairs are percent-decoded, and a ratio is a number from 0 to 1', () => {
+  const read = (variables: Environment) => readConfig(processConfig, { INTERNAL_KEYS: KEYS, ...variables });
+  const { OTEL_EXPORTER_OTLP_HEADERS } = read({
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20a%2Cb, x-scope=1=2,',
+  });
+  expect(OTEL_EXPORTER_OTLP_HEADERS).toEqual({ authorization: 'Bearer a,b', 'x-scope': '1=2' });
+  for (const wrong of ['authorization', '=value', 'a=%', 'a=%ff', 'a b=c']) {
+    const given = { INTERNAL_KEYS: KEYS, OTEL_EXPORTER_OTLP_HEADERS: wrong };
+    expect(faultsOf(processConfig, given)).toEqual([
+      'OTEL_EXPORTER_OTLP_HEADERS must hold name=value pairs separated by commas',
+    ]);
+  }
+  const ratios = ['0', '1', '0.01', '.5', '1.0'].map(
+    (text) => read({ TRACING_SAMPLE_RATIO: text }).TRACING_SAMPLE_RATIO,
+  );
+  expect(ratios).toEqual([0, 1, 0.01, 0.5, 1]);
+  for (const wrong of ['1.1', '-1', '1e-2', 'all', '50%', '2']) {
+    const given = { INTERNAL_KEYS: KEYS, TRACING_SAMPLE_RATIO: wrong };
+    expect(faultsOf(processConfig, given)).toEqual(['TRACING_SAMPLE_RATIO must be a number from 0 to 1, such as 0.01']);
+  }
 });
 
 test('all errors are reported together, by the names of the variables and without values', () => {
@@ -74,7 +99,7 @@ test('all errors are reported together, by the names of the variables and withou
     ADMIN_PORT: '70000',
     LOG_LEVEL: 'hidden-level',
     STOP_SECONDS: '0',
-    DRAIN_DELAY_SECONDS: '9',
+    DRAIN_DELAY_SECONDS: '121',
     INTERNAL_KEYS: 'hidden-a',
     INTERNAL_SECRETS: 'hidden-b',
     ADMIN_SECRETS: 'hidden-c',
@@ -92,7 +117,7 @@ test('all errors are reported together, by the names of the variables and withou
     'ADMIN_PORT must be at most 65535',
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
     'STOP_SECONDS must be at least 1',
-    'DRAIN_DELAY_SECONDS must be at most 8',
+    'DRAIN_DELAY_SECONDS must be at most 120',
     'INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
     'INTERNAL_SECRETS must not be given to a process that serves requests: derive INTERNAL_KEYS from it',
     'ADMIN_SECRETS must not be given to a process that serves requests: derive INTERNAL_KEYS from it',

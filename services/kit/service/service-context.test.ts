@@ -98,10 +98,10 @@ test('a process logs which keys it should not have', async () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const roots = { internal: ['the internal root secret of tests'], admin: ["the operators' root secret of tests"] };
-  const own = internalKeysOf('auth', roots).split(',');
+  const own = internalKeysOf('lookup', roots).split(',');
   const others = internalKeysOf('bindings', roots).split(',');
   const INTERNAL_KEYS = [...new Set([...own, ...others])].join();
-  const definition = { name: 'auth', readConfig: readSampleConfig, build: () => undefined };
+  const definition = { name: 'lookup', readConfig: readSampleConfig, build: () => undefined };
   const environment = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS };
   started.push(await startService(definition, environment, { log: pino({ level: 'warn' }, destination) }));
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
@@ -109,11 +109,12 @@ test('a process logs which keys it should not have', async () => {
       msg: 'INTERNAL_KEYS contains keys that this process must not have',
       purposes: [
         'principal:bindings',
-        'call:bindings:lookup',
         'call:bindings:events',
+        'call:auth:bindings',
         'call:members:bindings',
         'idempotency',
         'call:operators:bindings',
+        'ticket:bindings',
       ],
     }),
   ]);

@@ -11,13 +11,16 @@ import { HttpServer } from '../http/server.ts';
 import { DatabaseClock } from '../postgres/clock.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
 import { waitForSchema } from '../postgres/schema.ts';
+import { DatabaseServerStatus } from '../postgres/server-status.ts';
 import { connectRedis, type RedisClient, type RedisConnectionOptions } from '../redis/client.ts';
+import { RedisServerStatus } from '../redis/server-status.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { InternalTls } from '../security/internal-tls.ts';
 import type { ProcessKeys } from '../security/keyring.ts';
 import { callerOf, OPERATORS } from '../security/purposes.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { Tracer } from '../telemetry/tracing/tracer.ts';
 import { AdminServer } from './admin-server.ts';
 import { canPrepare, type databaseConfig, type processConfig, type redisConfig } from './config.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -39,7 +42,7 @@ export interface ServiceOverrides {
   log?: Logger;
 }
 
-type ChannelOptions = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'> & {
+type ChannelOptions = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs' | 'headers'> & {
   /** The name of the channel's circuit breaker, if the process has several channels to the service. */
   dependency?: string;
 };
@@ -58,9 +61,9 @@ export class ServiceContext<Config extends ProcessConfig> {
   readonly name: string;
   readonly config: Config;
   readonly log: Logger;
-  readonly metrics = new Metrics();
+  readonly metrics: Metrics;
   readonly readiness = new Readiness();
-  readonly breakers = new Breakers(this.metrics);
+  readonly breakers: Breakers;
   readonly lifecycle: Lifecycle;
   /** The derived keys of this process. */
   readonly ring: ProcessKeys;
@@ -69,6 +72,8 @@ export class ServiceContext<Config extends ProcessConfig> {
   /** The callers that may use administrative methods: operators only. */
   readonly operators: AllowedCallers;
   readonly admin: AdminServer;
+  /** Exports traces; undefined unless a collector is configured. */
+  readonly tracer: Tracer | undefined;
   /** Mutual TLS between processes; undefined if no certificate files are configured. */
   readonly tls: InternalTls | undefined;
   /** The clock of this process; replaced by the clock of the database once `database` was called. */
@@ -90,6 +95,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.clock = this.processClock;
     this.#overrides = overrides;
     this.lifecycle = new Lifecycle(log);
+    this.metrics = new Metrics({ exemplars: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
+    this.breakers = new Breakers(this.metrics);
     this.ring = config.INTERNAL_KEYS;
     const callers = this.ring.purposes.map((purpose) => callerOf(purpose, name));
     const others = callers.filter((caller) => caller !== undefined && caller !== OPERATORS);
@@ -104,6 +111,8 @@ export class ServiceContext<Config extends ProcessConfig> {
         verifyCallToken(this.operators, token, { audience: name, method }, this.processClock.now()) !== undefined,
     });
     this.lifecycle.add(this.admin);
+    this.tracer = Tracer.from(config, { service: name, metrics: this.metrics, log });
+    if (this.tracer) this.lifecycle.add(this.tracer);
     this.tls = InternalTls.from(config, { metrics: this.metrics, log });
     if (this.tls) this.lifecycle.add(this.tls);
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
@@ -133,6 +142,7 @@ export class ServiceContext<Config extends ProcessConfig> {
         return database.close();
       },
     });
+    this.lifecycle.add(new DatabaseServerStatus({ database, metrics }));
     if (!this.#overrides.clock) {
       const clock = new DatabaseClock({ database, local: systemClock });
       this.lifecycle.add(clock);
@@ -146,9 +156,10 @@ export class ServiceContext<Config extends ProcessConfig> {
    */
   redis(config: RedisConfig, options: Pick<RedisConnectionOptions, 'commandTimeoutMs'> = {}): RedisClient | undefined {
     if (config.REDIS_URL === undefined) return undefined;
-    const { name, log } = this;
+    const { name, log, metrics } = this;
     const connection = connectRedis(config.REDIS_URL, { name, log, caFile: config.REDIS_TLS_CA_FILE, ...options });
     this.lifecycle.add(connection);
+    this.lifecycle.add(new RedisServerStatus({ client: connection.client, metrics }));
     return connection.client;
   }
 
@@ -173,9 +184,9 @@ export class ServiceContext<Config extends ProcessConfig> {
 
   /** Creates the gRPC server of the service; gRPC services are added to the returned server. */
   serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
-    const { processClock: clock, metrics, log, readiness, name: service, tls } = this;
+    const { processClock: clock, metrics, log, readiness, name: service, tls, tracer } = this;
     const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
-    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, tls, ...listen });
+    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, tls, tracer, ...listen });
     this.lifecycle.add(this.grpc);
     return this.grpc;
   }
@@ -204,8 +215,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     table: Table,
     handlers: HttpHandlers<Table>,
   ): void {
-    const { ring, processClock: clock, metrics, log, name: service } = this;
-    const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
+    const { ring, processClock: clock, metrics, log, name: service, tracer } = this;
+    const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log, tracer });
     this.http = new HttpServer({
       host: this.config.LISTEN_HOST,
       port: config.HTTP_PORT,

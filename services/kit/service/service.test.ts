@@ -97,6 +97,12 @@ test('after SIGTERM a process is not ready, completes the requests in flight, an
   expect(ran.stderr).toBe('');
 });
 
+test('a process does not start if its stop has no time for the requests in flight after the drain delay', async () => {
+  const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '120', STOP_SECONDS: '136' });
+  expect(await ran.ended).toBe(1);
+  expect(ran.stderr).toContain('STOP_SECONDS must be at least DRAIN_DELAY_SECONDS + 17, which is 137');
+});
+
 test('during the drain delay a process accepts new requests, and closes each connection after its response', async () => {
   const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '1' });
   const { admin, http } = await untilReady(ran);
@@ -111,12 +117,14 @@ test('during the drain delay a process accepts new requests, and closes each con
 });
 
 test('a stop that takes too long ends with status 1', async () => {
-  const ran = run({ ...ENVIRONMENT, RESPONSE_MS: '60000', STOP_SECONDS: '1' });
+  const ran = run({ ...ENVIRONMENT, RESPONSE_MS: '60000', STOP_MS: '60000', STOP_SECONDS: '17' });
   const { http } = await untilReady(ran);
   const request = send(http, 'GET', BOAT).catch((error: unknown) => error);
   await until(ran, 'request received');
+  const signalledAt = performance.now();
   ran.child.kill('SIGTERM');
   expect(await ran.ended).toBe(1);
+  expect(performance.now() - signalledAt).toBeGreaterThan(16_900);
   expect(await request).toBeInstanceOf(Error);
 });
 

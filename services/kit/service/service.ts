@@ -1,3 +1,4 @@
+import { MIN_SECONDS_AFTER_DRAIN_DELAY } from '../http/server.ts';
 import type { ProcessKeys } from '../security/keyring.ts';
 import { purposesOf } from '../security/purposes.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
@@ -39,6 +40,11 @@ async function buildService<Config extends ProcessConfig>(
   overrides: ServiceOverrides,
 ): Promise<ServiceContext<Config>> {
   const config = definition.readConfig(environment);
+  const minStopSeconds = config.DRAIN_DELAY_SECONDS + MIN_SECONDS_AFTER_DRAIN_DELAY;
+  if (config.STOP_SECONDS < minStopSeconds) {
+    const needed = `DRAIN_DELAY_SECONDS + ${MIN_SECONDS_AFTER_DRAIN_DELAY}, which is ${minStopSeconds}`;
+    throw new ConfigError([`STOP_SECONDS must be at least ${needed}`]);
+  }
   const surplus = checkKeys(definition.name, config.INTERNAL_KEYS);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
   if (surplus.length > 0)

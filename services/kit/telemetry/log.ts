@@ -14,7 +14,7 @@ export interface LogOptions {
 
 /**
  * Creates a logger that writes JSON lines to standard output, or readable lines to a terminal. Each line has the
- * request ID of the current request, and the secret parts of API keys are redacted.
+ * request ID and the trace ID of the current request, and the secret parts of API keys are redacted.
  */
 export async function createLog(options: LogOptions): Promise<Logger> {
   return pino(
@@ -26,8 +26,13 @@ export async function createLog(options: LogOptions): Promise<Logger> {
       mixin: () => {
         const context = requestContext.getStore();
         if (!context) return {};
-        const { requestId, route, operator } = context;
-        return operator === undefined ? { request_id: requestId, route } : { request_id: requestId, route, operator };
+        const { requestId, route, operator, span } = context;
+        return {
+          request_id: requestId,
+          ...(span && { trace_id: span.traceId }),
+          route,
+          ...(operator !== undefined && { operator }),
+        };
       },
       serializers: { err: (error: unknown) => describeError(error) },
       hooks: { streamWrite: redactKeys },

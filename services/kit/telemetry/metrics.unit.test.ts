@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Metrics } from './metrics.ts';
+import type { Span } from './tracing/span.ts';
 
 test('parts that share a gauge each set their own labels at a scrape', async () => {
   const metrics = new Metrics();
@@ -88,4 +89,43 @@ test('text() writes what the registry writes, and yields to the event loop meanw
   expect(stable(text)).toEqual(stable(await metrics.registry.metrics()));
   expect(text).toContain(String.raw`calls_total{route="with \"quotes\" and \\"} 1`);
   expect(turns).toBeGreaterThan(0);
+});
+
+test('only with exemplars, and only for a scraper that accepts it, metrics are in OpenMetrics', () => {
+  const accept = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4';
+  expect(new Metrics().formatFor(accept)).toBe('prometheus');
+  const metrics = new Metrics({ exemplars: true });
+  expect(metrics.formatFor(accept)).toBe('openmetrics');
+  for (const other of [undefined, '*/*', 'text/plain;version=0.0.4'])
+    expect(metrics.formatFor(other)).toBe('prometheus');
+});
+
+test('in OpenMetrics a duration has the trace of a sampled request as exemplar, and all else is the same', async () => {
+  const metrics = new Metrics({ exemplars: true });
+  const seconds = metrics.requestDuration('request_seconds', 'Requests', ['route']);
+  metrics.counter('calls_total', 'Calls').inc();
+  metrics.counterOf('jobs_total', 'Jobs', 'outcome', ['done']);
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  seconds.observe({ route: 'a' }, 0.002, { isSampled: true, traceId } as Span);
+  seconds.observe({ route: 'a' }, 0.2, { isSampled: false, traceId } as Span);
+  seconds.observe({ route: 'b' }, 0.2, undefined);
+  const [text, classic] = await Promise.all([metrics.text('openmetrics'), metrics.text()]);
+  const exemplars = text.split('\n').filter((line) => line.includes(' # {'));
+  expect(exemplars).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        String.raw`^request_seconds_bucket\{le="0\.0025",route="a"\} 1 # \{trace_id="${traceId}"\} 0\.002 \d+(\.\d+)?$`,
+      ),
+    ),
+  ]);
+  expect(text).toContain('# TYPE calls counter\ncalls_total 1\n');
+  expect(text).toContain('# HELP jobs Jobs\n# TYPE jobs counter\njobs_total{outcome="done"} 0\n');
+  expect(text).not.toMatch(/\n\n|_total_total/);
+  expect(text.endsWith('\n# EOF\n')).toBe(true);
+  expect(classic).not.toMatch(/ # \{|# EOF/);
+  expect(classic).toContain('# TYPE calls_total counter\ncalls_total 1\n');
+  const series = (all: string) =>
+    all.split('\n').flatMap((line) => /^(?:request|calls|jobs)_[^#]*[^# ]/.exec(line)?.[0] ?? []);
+  expect(series(text)).toEqual(series(classic));
+  expect(series(text).length).toBeGreaterThan(30);
 });

@@ -1,0 +1,161 @@
+import { hostname } from 'node:os';
+import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode, TraceState } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import packageJson from '../../../../package.json' with { type: 'json' };
+import { readCa } from '../../security/extra-ca.ts';
+import type { Logger } from '../log.ts';
+import type { FinishedSpan, SpanResult } from './span.ts';
+
+/** The maximum number of spans that wait for the collector, or are being sent to it. Further ones are dropped. */
+const MAX_QUEUED = 4_096;
+const MAX_BATCH = 512;
+/** How long, in milliseconds, spans are collected before they are sent. */
+const DELAY_MS = 1_000;
+/** The timeout of one request to the collector with its retries, in milliseconds. */
+const EXPORT_MS = 5_000;
+/** How long the processor waits for the exporter: longer, so that the exporter itself reports its timeout. */
+const PROCESSOR_MS = EXPORT_MS + 5_000;
+
+const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
+const SCOPE = { name: packageJson.name, version: packageJson.version };
+
+export interface OtlpExportOptions {
+  /** The base URL of the collector; `/v1/traces` is appended. */
+  endpoint: string;
+  /** Headers of the requests to the collector, such as a token. */
+  headers: Record<string, string>;
+  /** The PEM file of a private CA; Node's CAs if left out. */
+  caFile: string | undefined;
+  /** Attributes of this installation that every trace has. */
+  resource: Record<string, string>;
+  /** The name of the process. */
+  service: string;
+  log: Logger;
+  count: (result: SpanResult, spans: number) => void;
+}
+
+/**
+ * Sends spans to a collector by OTLP over HTTP, in batches. The only file that imports OpenTelemetry's modules. If the
+ * collector is unavailable or too slow, spans are dropped and counted.
+ */
+export class OtlpExport {
+  readonly #processor: BatchSpanProcessor;
+  readonly #resource: Resource;
+  readonly #log: Logger;
+  readonly #count: OtlpExportOptions['count'];
+  #queued = 0;
+  #isFailing = false;
+
+  constructor({ endpoint, headers, caFile, resource, service, log, count }: OtlpExportOptions) {
+    this.#log = log;
+    this.#count = count;
+    const exporter = new OTLPTraceExporter({
+      url: `${endpoint}/v1/traces`,
+      headers,
+      timeoutMillis: EXPORT_MS,
+      httpAgentOptions: {
+        keepAlive: true,
+        ...(caFile !== undefined && { ca: readCa('OTEL_EXPORTER_OTLP_CERTIFICATE', caFile) }),
+      },
+    });
+    this.#processor = new BatchSpanProcessor({
+      exporter: this.#counting(exporter),
+      maxQueueSize: MAX_QUEUED,
+      maxExportBatchSize: MAX_BATCH,
+      scheduledDelayMillis: DELAY_MS,
+      exportTimeoutMillis: PROCESSOR_MS,
+    });
+    this.#resource = resourceFromAttributes({
+      'service.namespace': packageJson.name,
+      'service.version': packageJson.version,
+      'service.instance.id': hostname(),
+      ...resource,
+      'service.name': service,
+    });
+  }
+
+  /** Queues a span, or drops it if too many wait already. */
+  add(span: FinishedSpan): void {
+    if (this.#queued >= MAX_QUEUED) return this.#count('queue_full', 1);
+    this.#queued++;
+    this.#processor.onEnd(this.#readable(span));
+  }
+
+  /** Sends the spans that wait. Spans that end later are dropped. */
+  async close(): Promise<void> {
+    // The exporter counts and logs a failure.
+    await this.#processor.shutdown().catch(() => undefined);
+  }
+
+  /** Counts what happens to the spans that the exporter gets. */
+  #counting(exporter: OTLPTraceExporter): SpanExporter {
+    return {
+      export: (spans, done) =>
+        exporter.export(spans, (result) => {
+          this.#queued -= spans.length;
+          this.#exported(result, spans.length);
+          done(result);
+        }),
+      forceFlush: () => exporter.forceFlush(),
+      shutdown: () => exporter.shutdown(),
+    };
+  }
+
+  #exported({ code, error }: ExportResult, spans: number): void {
+    const isSuccess = code === ExportResultCode.SUCCESS;
+    this.#count(isSuccess ? 'exported' : 'export_failed', spans);
+    if (isSuccess !== this.#isFailing) return;
+    this.#isFailing = !isSuccess;
+    if (isSuccess) this.#log.info('traces are exported again');
+    else this.#log.warn({ error: error?.message }, 'traces cannot be exported, spans are dropped until they can');
+  }
+
+  #readable({
+    traceId,
+    spanId,
+    parentSpanId,
+    traceState,
+    kind,
+    startedAt,
+    endedAt,
+    ...span
+  }: FinishedSpan): ReadableSpan {
+    const trace = {
+      traceId,
+      traceFlags: TraceFlags.SAMPLED,
+      ...(traceState && { traceState: new TraceState(traceState) }),
+    };
+    const attributes: Attributes =
+      span.error === undefined ? span.attributes : { ...span.attributes, 'error.type': span.error };
+    return {
+      name: span.name,
+      kind: KINDS[kind],
+      spanContext: () => ({ ...trace, spanId }),
+      ...(parentSpanId !== undefined && {
+        parentSpanContext: { ...trace, spanId: parentSpanId, isRemote: kind === 'server' },
+      }),
+      startTime: hrTime(startedAt),
+      endTime: hrTime(endedAt),
+      duration: hrTime(endedAt - startedAt),
+      status: { code: span.error === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
+      attributes,
+      links: [],
+      events: [],
+      ended: true,
+      resource: this.#resource,
+      instrumentationScope: SCOPE,
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
+    };
+  }
+}
+
+/** Converts milliseconds to OpenTelemetry's pair of seconds and nanoseconds. */
+function hrTime(milliseconds: number): [number, number] {
+  const seconds = Math.floor(milliseconds / 1000);
+  return [seconds, Math.round((milliseconds - seconds * 1000) * 1e6)];
+}

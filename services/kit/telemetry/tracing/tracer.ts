@@ -1,0 +1,134 @@
+import { performance } from 'node:perf_hooks';
+import { DeadlineError, within } from '../../resilience/deadline.ts';
+import type { Part } from '../../service/lifecycle.ts';
+import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { OtlpExport } from './otlp-export.ts';
+import { PerSecond } from './per-second.ts';
+import { type FinishedSpan, SPAN_RESULTS, Span, type SpanRecorder } from './span.ts';
+import { newSpanId, newTraceId, type RemoteSpan, readTraceHeaders } from './trace-context.ts';
+
+/**
+ * The maximum number of root spans of errors in unsampled traces that a process exports per second. An outage, in which
+ * every request fails, must not multiply the load.
+ */
+const MAX_ERRORS_PER_SECOND = 20;
+/** How long, in milliseconds, a stop waits for the collector to receive the last spans. */
+const FLUSH_MS = 2_000;
+
+export interface TracingConfig {
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
+  OTEL_EXPORTER_OTLP_HEADERS: Record<string, string>;
+  OTEL_EXPORTER_OTLP_CERTIFICATE?: string | undefined;
+  OTEL_RESOURCE_ATTRIBUTES: Record<string, string>;
+  TRACING_SAMPLE_RATIO: number;
+  TRACING_CALLER_SAMPLES_PER_SECOND: number;
+}
+
+export interface TracerOptions {
+  /** The name of the process. */
+  service: string;
+  metrics: Metrics;
+  log: Logger;
+}
+
+/**
+ * Starts the traces of a process and exports its spans by OTLP. The first process of ours that a request reaches decides
+ * whether its trace is sampled; the others follow. OpenTelemetry's modules are loaded by `start`.
+ */
+export class Tracer implements Part, SpanRecorder {
+  readonly name = 'tracing';
+  readonly #config: TracingConfig;
+  readonly #options: TracerOptions;
+  readonly #spans;
+  readonly #callerSamples: PerSecond;
+  readonly #errors = new PerSecond(MAX_ERRORS_PER_SECOND, () => performance.now());
+  #export: OtlpExport | undefined;
+
+  /** Returns a tracer if a collector is configured. */
+  static from(config: TracingConfig, options: TracerOptions): Tracer | undefined {
+    return config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : new Tracer(config, options);
+  }
+
+  constructor(config: TracingConfig, options: TracerOptions) {
+    this.#config = config;
+    this.#options = options;
+    this.#callerSamples = new PerSecond(config.TRACING_CALLER_SAMPLES_PER_SECOND, () => performance.now());
+    const help = 'Spans of traces, by what happened to them; only exported ones reached the collector';
+    this.#spans = options.metrics.counterOf('tracing_spans_total', help, 'result', SPAN_RESULTS);
+  }
+
+  /**
+   * Starts the span of a request from a client, who may send any headers. The client's trace is continued, but whether it
+   * is sampled is decided here, by chance: not from the trace ID, which the client chooses. Few traces that the client
+   * samples are sampled in addition.
+   */
+  ofClient(traceparent: string | undefined, tracestate: string | undefined): Span {
+    const caller = readTraceHeaders(traceparent, tracestate);
+    const isSampled = this.#isSampledByChance() || (caller?.isSampled === true && this.#callerSamples.take());
+    return this.#root(caller, isSampled);
+  }
+
+  /** Starts the span of a request from a process of ours, which has decided whether the trace is sampled. */
+  ofProcess(traceparent: string | undefined, tracestate: string | undefined): Span {
+    const caller = readTraceHeaders(traceparent, tracestate);
+    if (!caller) return this.#root(undefined, this.#isSampledByChance());
+    const { traceId, isSampled, traceState } = caller;
+    // A span that is not recorded passes on the caller's ID, so it needs none of its own.
+    const spanId = isSampled ? newSpanId() : caller.spanId;
+    const parentSpanId = caller.spanId;
+    const trace = { traceId, traceState, isSampled, isRoot: false };
+    return new Span({ ...trace, recorder: this, kind: 'server', spanId, parentSpanId });
+  }
+
+  record(span: FinishedSpan): void {
+    this.#export?.add(span);
+  }
+
+  recordUnsampledError(span: FinishedSpan): void {
+    if (this.#errors.take()) this.record(span);
+    else this.#spans.inc({ result: 'rate_limited' });
+  }
+
+  async start(): Promise<void> {
+    const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint = '', ...config } = this.#config;
+    const { service, log } = this.#options;
+    const { OtlpExport: Export } = await import('./otlp-export.ts');
+    this.#export = new Export({
+      endpoint,
+      headers: config.OTEL_EXPORTER_OTLP_HEADERS,
+      caFile: config.OTEL_EXPORTER_OTLP_CERTIFICATE,
+      resource: config.OTEL_RESOURCE_ATTRIBUTES,
+      service,
+      log,
+      count: (result, spans) => this.#spans.inc({ result }, spans),
+    });
+  }
+
+  /** Sends the last spans. Parts stop in reverse order, so that all others have ended their spans by now. */
+  async stop(): Promise<void> {
+    try {
+      await within(FLUSH_MS, this.#export?.close() ?? Promise.resolve());
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+      this.#options.log.warn('the last spans could not be sent to the collector in time');
+    }
+  }
+
+  #isSampledByChance(): boolean {
+    return Math.random() < this.#config.TRACING_SAMPLE_RATIO;
+  }
+
+  #root(caller: RemoteSpan | undefined, isSampled: boolean): Span {
+    return new Span({
+      recorder: this,
+      kind: 'server',
+      traceId: caller?.traceId ?? newTraceId(),
+      spanId: newSpanId(),
+      parentSpanId: caller?.spanId,
+      traceState: caller?.traceState,
+      isSampled,
+      isRoot: true,
+    });
+  }
+}
