@@ -1,23 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { createEventQueue } from '#kit/events/event-queue.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
+import type { GrpcChannel } from '#kit/grpc/client.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { ConsoleAdminServiceService, ConsoleServiceService } from '#proto/gen/guild/auth/v1/console.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
+import { AuditFeedServiceService } from '#proto/gen/guild/events/v1/events.ts';
+import type { PROCESSES } from '#proto/processes.ts';
+import { COUNTING_SERVICES, guildStateRoutes } from '#proto/rest/guild-state.ts';
 import { usageRoutes } from '#proto/rest/usage.ts';
 import { type AuthConfig, readAuthConfig } from './config.ts';
+import { buildConsole } from './console.ts';
+import { AuditFeed } from './domain/audit/feed.ts';
 import { AuditKeeper } from './domain/audit/keeper.ts';
 import { decodeChange, recentChanges } from './domain/changes.ts';
+import { LIFETIME_MS } from './domain/console/sessions.ts';
 import { expiringKeysSweep } from './domain/expiring.ts';
+import { CHECKING_SERVICES, GuildState } from './domain/guild-state.ts';
 import { GuildAdmin } from './domain/guilds.ts';
 import { KeyAdmin } from './domain/keys.ts';
 import { Authority } from './domain/operators/authority.ts';
@@ -29,21 +40,26 @@ import { erasureRules } from './erasure.ts';
 import { KeyEvents } from './events.ts';
 import { keyAdminHandlers } from './grpc/admin.ts';
 import { authHandlers } from './grpc/auth.ts';
+import { consoleAdminHandlers, consoleHandlers } from './grpc/console.ts';
 import { AuthOperatorGuard } from './grpc/operator-guard.ts';
 import { operatorHandlers } from './grpc/operators.ts';
+import { readServiceState } from './grpc/service-state.ts';
 import { readServiceUsage } from './grpc/service-usage.ts';
+import { guildStateHandlers } from './http/guild-state.ts';
 import { usageHandlers } from './http/usage.ts';
 import { CHANGES_CHANNEL } from './store/keys.ts';
 import { MINUTES_SECONDS } from './store/requests.ts';
 import { AuthTelemetry } from './telemetry.ts';
 
 /**
- * The deadline of the calls that read what a guild uses of another service: longer than a service waits for its database and
- * for a count in the background.
+ * The deadline of the calls that read what another service knows of a guild: longer than a service waits for its database,
+ * for a count in the background and for a platform.
  */
-const USAGE_DEADLINE_MS = 3_000;
+const READ_DEADLINE_MS = 3_000;
 /** Short, so that a request for usage fails fast while a service is down. */
-const USAGE_CONNECT_MS = 500;
+const READ_CONNECT_MS = 500;
+/** Short, because the feed retries, and because a process that drains waits for its calls. */
+const AUDIT_CONNECT_MS = 500;
 
 export const authService: ServiceDefinition<AuthConfig> = {
   name: 'auth',
@@ -86,7 +102,8 @@ export const authService: ServiceDefinition<AuthConfig> = {
     lifecycle.add(new EventSweeper([expiringKeysSweep({ database, clock, events, telemetry })], log));
 
     const grpc = service.serveGrpc(config);
-    service.serveInternal(grpc, AuthServiceService, authHandlers({ database, clock, watchers, requests, telemetry }));
+    const callers = (name: string) => ({ ring, names: new Set([name]) });
+    grpc.add(AuthServiceService, authHandlers({ database, clock, watchers, requests, telemetry }), callers('gateway'));
     const guard = new AuthOperatorGuard({ database, root: service.operators, authority });
     grpc.addForOperators(KeyAdminServiceService, keyAdminHandlers({ database, keys, guilds, ring, clock }), guard);
     grpc.addForOperators(
@@ -95,19 +112,38 @@ export const authService: ServiceDefinition<AuthConfig> = {
       guard,
     );
     const canEraseGuild = (guildId: string) => keys.mayBeDeleted(guildId);
-    const erasure = erasureMethods({ database, rules: erasureRules, log, canEraseGuild });
-    grpc.addForOperators(ErasureServiceService, erasure, guard);
+    const erasure = (on: Database) => erasureMethods({ database: on, rules: erasureRules, log, canEraseGuild });
+    grpc.addForOperators(ErasureServiceService, erasure(database), guard);
+    const consoleParts = buildConsole(service, { database, events, telemetry, own: erasure });
+    grpc.add(ConsoleServiceService, consoleHandlers(consoleParts), callers('console'));
+    grpc.addForOperators(ConsoleAdminServiceService, consoleAdminHandlers(consoleParts.links), guard);
     grpc.addForOperators(QueueAdminServiceService, queueAdmin, guard);
     const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
     lifecycle.add(new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds }));
+    const { takeEntries: take, deleteEntries: remove } = service.client(
+      AuditFeedServiceService,
+      'events',
+      config.EVENTS_GRPC_ADDRESS,
+      // The channel has a name of its own, because the relay of events also has a channel to this service.
+      { repeatable: ['takeEntries', 'deleteEntries'], dependency: 'events-audit', connectMs: AUDIT_CONNECT_MS },
+    );
+    lifecycle.add(new AuditFeed({ database, take, remove, telemetry }));
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const own = usageMethods({ database, rules: erasureRules, metrics, log });
+    const channels = serviceChannels(service);
     const usage = new Usage({
       requests,
       own: (guildId) => own.getUsage({ guildId }),
-      others: usageClients(service).map(readServiceUsage),
+      others: Object.values(channels).map((channel) =>
+        readServiceUsage(channel.methods(UsageServiceService, ['getUsage'])),
+      ),
     });
-    service.serveHttp(config, usageRoutes, usageHandlers(usage));
+    const part = <Name extends ServiceName>(name: Name) =>
+      readServiceState(name, channels[name].methods(GuildStateServiceService, ['getCounts', 'getChecks']));
+    const checking = CHECKING_SERVICES.map(part);
+    const state = new GuildState({ database, clock, telemetry, checking, counting: COUNTING_SERVICES.map(part) });
+    const handlers = { ...usageHandlers(usage), ...guildStateHandlers(state) };
+    service.serveHttp(config, { ...usageRoutes, ...guildStateRoutes }, handlers);
   },
 };
 
@@ -119,21 +155,26 @@ export const retentionRules = (config: AuthConfig): RetentionRule[] => [
   { table: 'auth.request_minutes', column: 'minute', seconds: MINUTES_SECONDS },
   { table: 'auth.request_days', column: 'day', seconds: config.RETENTION_REQUESTS_SECONDS },
   { table: 'auth.request_reporters', column: 'reported_at', seconds: REPORTERS_SECONDS },
+  { table: 'auth.sessions', column: 'created_at', seconds: LIFETIME_MS / 1000 },
+  { table: 'auth.sign_in_links', column: 'expires_at', seconds: 0 },
+  { table: 'auth.sign_ins', column: 'expires_at', seconds: 0 },
 ];
 
-/** Creates the clients that read what a guild uses of each other service. */
-function usageClients(service: ServiceContext<AuthConfig>) {
+type ServiceName = (typeof PROCESSES.auth.calls)[number];
+
+/** Creates the channels over which auth reads what the other services know of a guild. */
+function serviceChannels(service: ServiceContext<AuthConfig>): Record<ServiceName, GrpcChannel> {
   const { config } = service;
-  const limits = { deadlineMs: USAGE_DEADLINE_MS, connectMs: USAGE_CONNECT_MS, repeatable: ['getUsage'] } as const;
-  const client = (name: string, address: string, dependency = name) =>
-    service.client(UsageServiceService, name, address, { ...limits, dependency });
-  return [
-    client('lookup', config.LOOKUP_GRPC_ADDRESS),
-    client('bindings', config.BINDINGS_GRPC_ADDRESS),
-    client('members', config.MEMBERS_GRPC_ADDRESS),
-    client('activity', config.ACTIVITY_GRPC_ADDRESS),
-    client('moderation', config.MODERATION_GRPC_ADDRESS),
+  const limits = { deadlineMs: READ_DEADLINE_MS, connectMs: READ_CONNECT_MS };
+  const channel = (name: string, address: string, dependency = name) =>
+    service.channel(name, address, { ...limits, dependency });
+  return {
+    lookup: channel('lookup', config.LOOKUP_GRPC_ADDRESS),
+    bindings: channel('bindings', config.BINDINGS_GRPC_ADDRESS),
+    members: channel('members', config.MEMBERS_GRPC_ADDRESS),
+    activity: channel('activity', config.ACTIVITY_GRPC_ADDRESS),
+    moderation: channel('moderation', config.MODERATION_GRPC_ADDRESS),
     // The channel has a name of its own, because the relay of events also has a channel to this service.
-    client('events', config.EVENTS_GRPC_ADDRESS, 'events-usage'),
-  ];
+    events: channel('events', config.EVENTS_GRPC_ADDRESS, 'events-usage'),
+  };
 }

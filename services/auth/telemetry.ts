@@ -13,6 +13,7 @@ export class AuthTelemetry {
   readonly #watchers;
   readonly #operatorCalls;
   readonly #auditChains;
+  readonly #auditFed;
   readonly #reports;
   readonly #requests;
 
@@ -43,6 +44,10 @@ export class AuthTelemetry {
       'Audit chains of guilds that the hourly verification signed or found broken',
       'result',
       ['signed', 'broken'],
+    );
+    this.#auditFed = metrics.counter(
+      'auth_audit_entries_fed_total',
+      'Changes by API keys and persons that were written into the audit',
     );
     this.#reports = metrics.counterOf(
       'auth_request_reports_total',
@@ -113,6 +118,19 @@ export class AuthTelemetry {
     this.#log.error({ guild_id: guildId, sequence, reason }, 'audit chain is broken');
   }
 
+  auditFed(entries: number): void {
+    this.#auditFed.inc(entries);
+  }
+
+  auditFeedFailed(error: unknown, guildId?: string): void {
+    const guild = guildId === undefined ? {} : { guild_id: guildId };
+    this.#log.warn({ err: error, ...guild }, 'failed to write changes by keys and persons into the audit, will retry');
+  }
+
+  auditEntryUnstorable(guildId: string, id: string, error: unknown): void {
+    this.#log.error({ err: error, guild_id: guildId, entry_id: id }, 'audit entry stored without its details');
+  }
+
   auditRunFailed(error: unknown): void {
     this.#log.warn({ err: error }, 'failed to sign or prune the audit, will retry in an hour');
   }
@@ -143,6 +161,10 @@ export class AuthTelemetry {
 
   watcherTooSlow(): void {
     this.#log.warn('gateway disconnected: it received key changes too slowly');
+  }
+
+  statePartUnreadable(service: string, guildId: string, error: unknown): void {
+    this.#log.warn({ dependency: service, guild_id: guildId, err: error }, 'state of a guild not read from a service');
   }
 
   recentChangesUnreadable(error: unknown): void {

@@ -166,6 +166,9 @@ test('all faults of a request are reported together', async () => {
   await expect(missing).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
+/** What the details say about the call of an operator. */
+const CALL = { address: '127.0.0.1', request_id: expect.any(String) };
+
 test('the audit lists who changed which key and how, the newest first, since a given time', async () => {
   const guildId = newGuild();
   const { key } = await createKey(service, { guildId, name: 'Servers' });
@@ -177,9 +180,14 @@ test('the audit lists who changed which key and how, the newest first, since a g
       action: 'rotate',
       keyId: key.id,
       actor: 'root',
-      details: { grace_seconds: 5, from: key.prefix, to: rotated.key?.prefix, note: 'chiara' },
+      details: { grace_seconds: 5, from: key.prefix, to: rotated.key?.prefix, note: 'chiara', ...CALL },
     },
-    { action: 'update', keyId: key.id, actor: 'root', details: { rate_limit: 9, note: 'bruno' } },
+    {
+      action: 'update',
+      keyId: key.id,
+      actor: 'root',
+      details: { before: { rate_limit: null }, after: { rate_limit: 9 }, note: 'bruno', ...CALL },
+    },
     {
       action: 'create',
       keyId: key.id,

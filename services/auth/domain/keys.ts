@@ -11,6 +11,7 @@ import type { AuthTelemetry } from '../telemetry.ts';
 import { type OperatorAction, ownEntry } from './audit/entry.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
 import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
+import { describeSettings, type SettingChanges } from './key-settings.ts';
 
 /**
  * How long, in milliseconds, rotated secrets are stored after they stop working, so that key changes that are read late
@@ -24,9 +25,6 @@ export interface KeyWithSecret {
   /** The secret of the API key as clients send it. Only its hash is stored, so the secret cannot be shown again. */
   secret: string;
 }
-
-/** The settings of an API key to change; a setting that is undefined stays as it is. */
-export type SettingChanges = { [Name in keyof KeySettings]: KeySettings[Name] | undefined };
 
 /**
  * Selects the API keys to list. With one of the times, the list contains only active keys that expire before
@@ -86,7 +84,7 @@ export class KeyAdmin {
       await this.#requireFreeKey(transaction, guildId, now);
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
-      const details = { ...describe(settings), legacy: settings.scopes === null, prefix: stored.prefix };
+      const details = { ...describeSettings(settings), legacy: settings.scopes === null, prefix: stored.prefix };
       return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', note, details }, (created) => [
         this.#events.created(created),
       ]);
@@ -113,8 +111,10 @@ export class KeyAdmin {
       const becomesActive = !isActive(before, now) && isActive({ ...before, ...after }, now);
       if (becomesActive) await this.#requireFreeKey(transaction, ref.guildId, now);
       await store.updateSettings(transaction, ref, after, now);
-      const action = { action: 'update', note, details: describe(changes) };
-      return this.#finishOne(transaction, ref, now, action, (changed) => [this.#events.changed(changed)]);
+      const changed = describeSettings(changes);
+      const replaced = Object.entries(describeSettings(before)).filter(([name]) => Object.hasOwn(changed, name));
+      const action = { action: 'update', note, details: { before: Object.fromEntries(replaced), after: changed } };
+      return this.#finishOne(transaction, ref, now, action, (updated) => [this.#events.changed(updated)]);
     });
     this.#telemetry.keysChanged('update', [key]);
     return key;
@@ -201,6 +201,12 @@ export class KeyAdmin {
     this.#telemetry.erasureRecorded(guildId, action, state);
   }
 
+  /** Writes the export of the data of a user into the audit. The entry does not say which user. */
+  async recordExport(guildId: string): Promise<void> {
+    const entry = ownEntry(this.#now(), { action: 'export_user', note: '', details: {} });
+    await appendEntries(this.#database, guildId, [null], entry);
+  }
+
   /**
    * True if the API keys of a guild may be deleted: all of them were revoked so long ago that every gateway has
    * received the change, even a gateway that missed the notification. Throws CONFLICT if a key is not revoked.
@@ -282,16 +288,4 @@ export class KeyAdmin {
     await this.#events.record(transaction, keys.flatMap(eventsOf));
     return keys;
   }
-}
-
-/** Returns the settings of an API key that are not undefined, under the names that the audit uses. */
-function describe({ name, scopes, ipAllowlist, rateLimit, expiresAt }: SettingChanges): Record<string, unknown> {
-  const settings = {
-    name,
-    scopes,
-    ip_allowlist: ipAllowlist,
-    rate_limit: rateLimit,
-    expires_at: expiresAt && expiresAt.getTime() / 1000,
-  };
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

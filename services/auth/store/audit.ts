@@ -31,8 +31,8 @@ export async function appendEntries(
   entry: NewEntry,
 ): Promise<void> {
   await transaction.query(
-    `INSERT INTO auth.audit (guild_id, number, at, actor, action, service, method, details)
-     SELECT $1, number, $3, $4, $5, $6, $7, $8 FROM unnest($2::integer[]) AS number`,
+    `INSERT INTO auth.audit (guild_id, number, at, actor, action, service, method, details, persons)
+     SELECT $1, number, $3, $4, $5, $6, $7, $8, $9::text[] FROM unnest($2::integer[]) AS number`,
     [
       guildId,
       numbers,
@@ -42,8 +42,15 @@ export async function appendEntries(
       entry.service,
       entry.method,
       JSON.stringify(entry.details ?? {}),
+      actingPerson(entry.details),
     ],
   );
+}
+
+/** Returns the mark of the person in the console who made a change, with which an erasure finds the entry. */
+function actingPerson(details: NewEntry['details']): string[] | null {
+  const { id } = (details?.['person'] ?? {}) as { id?: unknown };
+  return typeof id === 'string' && /^[0-9]{1,20}$/.test(id) ? [`chat:${id}`] : null;
 }
 
 /** Returns a page of a guild's audit entries since a time and before a sequence number, the newest first. */

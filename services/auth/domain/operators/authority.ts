@@ -5,6 +5,7 @@ import type { Database } from '#kit/postgres/pool.ts';
 import { appendEntries } from '../../store/audit.ts';
 import { selectActive } from '../../store/operators.ts';
 import type { AuthTelemetry } from '../../telemetry.ts';
+import { callOrigin } from '../audit/entry.ts';
 import { describeRequest } from './request-details.ts';
 import { type AdminMethod, adminMethod, includesRole, type Role } from './roles.ts';
 
@@ -66,7 +67,7 @@ export class Authority {
       action: method.name,
       service,
       method: path,
-      details: note === '' ? details : { ...details, note },
+      details: { ...details, ...(note === '' ? {} : { note }), ...callOrigin() },
     });
     this.#options.telemetry.changeAuthorised(operator, path, described.guildId);
   }

@@ -158,6 +158,7 @@ test('the actor in the audit is the operator of the credential, even if the requ
   expect(JSON.parse(created?.details ?? '')).toMatchObject({ note: 'somebody else' });
 });
 
+const ADDED = { game_id: 7001, reason: 'Cheats', category: 'exploiter', note: 'asked by Ben' };
 test('a change in another service is in the audit, with the fields of the request, before it can be made', async () => {
   const credential = await add('grace', 'support');
   const request = entry(7001);
@@ -166,10 +167,9 @@ test('a change in another service is in the audit, with the fields of the reques
   const [row] = await audit(GUILD);
   expect(row).toMatchObject({ actor: 'grace', service: 'moderation', action: 'AddEntry', method: ADD_ENTRY.path });
   expect(JSON.parse(row?.details ?? '')).toEqual({
-    game_id: 7001,
-    reason: 'Cheats',
-    category: 'exploiter',
-    note: 'asked by Ben',
+    ...ADDED,
+    address: '127.0.0.1',
+    request_id: expect.any(String),
   });
   const added = await withTicket(ticket).addEntry(request);
   expect(added.entry).toMatchObject({ gameId: 7001, actor: 'grace' });

@@ -2,6 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentOperator, ROOT } from '#kit/grpc/operators.ts';
 import type { Database } from '#kit/postgres/pool.ts';
+import { CONSOLE_KEY } from '#kit/security/principal.ts';
 import { appendEntries, INSTALLATION } from '../../store/audit.ts';
 import * as store from '../../store/operators.ts';
 import type { AuthTelemetry } from '../../telemetry.ts';
@@ -33,7 +34,8 @@ export class Operators {
     const createdBy = currentOperator();
     const operator = await database.transaction(async (transaction) => {
       const added = await store.insertOperator(transaction, { name, role, publicKey, createdAt: now, createdBy });
-      if (!added || name === ROOT) throw new ApiError('CONFLICT', { message: `The name ${name} is or was in use` });
+      if (!added || name === ROOT || name === CONSOLE_KEY)
+        throw new ApiError('CONFLICT', { message: `The name ${name} is or was in use` });
       const action = { action: 'add_operator', note, details: { operator: name, role } };
       await appendEntries(transaction, INSTALLATION, [null], ownEntry(now, action));
       return added;

@@ -1,6 +1,7 @@
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { ConsoleAdminServiceService } from '#proto/gen/guild/auth/v1/console.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -72,6 +73,11 @@ const RULES = [
       revokeOperator: changeInAuth('owner'),
       listOperators: read('admin'),
     },
+  }),
+  rulesOf({
+    services: ['auth'],
+    definition: ConsoleAdminServiceService,
+    methods: { createLink: changeInAuth('admin') },
   }),
   rulesOf({
     services: ['activity', 'auth', 'bindings', 'events', 'lookup', 'members', 'moderation'],
