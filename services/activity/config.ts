@@ -13,7 +13,8 @@ import {
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-const shape = {
+/** The environment variables of activity. */
+export const activityVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -49,6 +50,6 @@ const shape = {
  * Reads the configuration of the activity service from environment variables. Throws a ConfigError that lists every
  * fault.
  */
-export const readActivityConfig = (environment: Environment) => readConfig(shape, environment);
+export const readActivityConfig = (environment: Environment) => readConfig(activityVariables, environment);
 
 export type ActivityConfig = ReturnType<typeof readActivityConfig>;

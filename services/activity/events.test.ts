@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 
 const fixture = new ActivityFixture();
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const now = () => unixSeconds(fixture.clock.now());
 const typesOf = async (guildId: string) => (await fixture.events(guildId)).map(({ type }) => type);
-const KEY = { kind: 'api_key', id: TEST_PREFIX };
+const KEY = TEST_SOURCE;
 const SYSTEM = { kind: 'system', id: 'activity' };
 /** Makes recording events of the guild fail until the returned function is called. */
 async function failRecording(guildId: string): Promise<() => Promise<unknown>> {

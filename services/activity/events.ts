@@ -1,4 +1,4 @@
-import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
+import type { AuditedChange, EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
 import type { EventSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import { actionView, commandRecordView, serverView, sessionView } from './http/views.ts';
@@ -22,7 +22,7 @@ export class ActivityEvents {
   }
 
   /** Records events as the last step of a transaction, in the order given. */
-  record(transaction: Transaction, events: readonly RecordedEvent[]): Promise<void> {
+  record(transaction: Transaction, events: readonly (RecordedEvent | AuditedChange)[]): Promise<void> {
     return this.#recorder.record(transaction, events);
   }
 

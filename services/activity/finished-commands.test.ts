@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 
 const fixture = new ActivityFixture();
@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 const TYPES = ['command.finished'];
-const KEY = { kind: 'api_key', id: TEST_PREFIX };
+const KEY = TEST_SOURCE;
 const SYSTEM = { kind: 'system', id: 'activity' };
 const NONE = { succeeded: 0, failed: 0, rejected: 0, expired: 0, cancelled: 0 };
 const finished = async (guildId: string) => (await fixture.events(guildId)).filter(({ type }) => TYPES.includes(type));

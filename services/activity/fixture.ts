@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { vi } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
@@ -17,6 +16,7 @@ import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { recordedEvents, type StoredEvent } from '#test/postgres/recorded-events.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
@@ -97,7 +97,7 @@ export class ActivityFixture {
   /** Starts the activity service as a separate process with the machine's clock, and waits until it is ready. */
   async startProcess(databaseUrl: string): Promise<ReplicaProcess> {
     const environment = { ...this.environment(), DATABASE_URL: databaseUrl };
-    const replica = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
+    const replica = await startReplicaProcess(await bundledProgram('activity'), environment);
     this.#closers.push(() => replica.kill());
     return replica;
   }

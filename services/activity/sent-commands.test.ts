@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import { MAX_TTL_SECONDS } from '#proto/rest/activity/commands.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_PREFIX, TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 
 const fixture = new ActivityFixture();
@@ -264,7 +264,7 @@ describe('a command is cancelled', () => {
     expect(data.servers).toMatchObject([{ state: 'leased' }, { state: 'cancelled' }, { state: 'cancelled' }]);
     expect(await fixture.events(guildId)).toMatchObject([
       ...['a', 'b', 'c'].map(() => ({ type: 'server.online' })),
-      { type: 'command.finished', source: { kind: 'api_key', id: TEST_PREFIX }, data: { command_id: id } },
+      { type: 'command.finished', source: TEST_SOURCE, data: { command_id: id } },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createEventQueue } from '#kit/events/event-queue.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
+import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
@@ -12,6 +13,7 @@ import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { PlayerServiceService } from '#proto/gen/guild/activity/v1/players.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -22,6 +24,7 @@ import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
 import { CommandReports } from './domain/command-reports.ts';
 import { Commands } from './domain/commands.ts';
+import { GuildState } from './domain/guild-state.ts';
 import { Heartbeats } from './domain/heartbeats.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
@@ -176,6 +179,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       quotas: (guildId) => quotas.of(guildId),
     });
     service.serveInternal(grpc, UsageServiceService, usage);
+    const { counts, checks } = new GuildState(database, clock);
+    service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts, checks }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     const reads = { liveServers, staffRecords, staffReport: new StaffReport(database) };
     const handlers = activityHandlers({

@@ -1,6 +1,7 @@
 import type { Quota } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
+import { ACK_STATUSES } from '#proto/rest/activity/shapes.ts';
 import type { Ack, NewCommand } from './store/commands.ts';
 import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
@@ -32,10 +33,11 @@ export class ActivityTelemetry {
       'Commands that were handed over to a server in a response, by whether it was the first attempt',
       ['attempt'],
     );
-    this.#acknowledged = metrics.counter(
+    this.#acknowledged = metrics.counterOf(
       'activity_commands_acknowledged_total',
       'Commands that a server acknowledged, by the status that it reported',
-      ['status'],
+      'status',
+      ACK_STATUSES,
     );
     this.#heartbeats = metrics.counter(
       'activity_server_heartbeats_total',

@@ -9,12 +9,13 @@ import {
   processConfig,
   readConfig,
 } from '#kit/service/config.ts';
-import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
+import { chatPlatformConfig, gamePlatformConfig, platformAccessConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-const shape = {
+/** The environment variables of bindings. */
+export const bindingsVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -22,11 +23,12 @@ const shape = {
   ...httpConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
+  ...platformAccessConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   /** How long, in seconds, responses to writes with an Idempotency-Key are stored and repeated. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 
-export const readBindingsConfig = (environment: Environment) => readConfig(shape, environment);
+export const readBindingsConfig = (environment: Environment) => readConfig(bindingsVariables, environment);
 
 export type BindingsConfig = ReturnType<typeof readBindingsConfig>;

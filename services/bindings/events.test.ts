@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { BindingsFixture, DECKHAND, rankBinding } from './fixture.ts';
 
 const fixture = new BindingsFixture();
@@ -20,7 +20,7 @@ test('each change is an event with the binding as the list returns it, by the ke
   await fixture.update({ binding_id: id, min_rank: 100, priority: 5 });
   const [updated] = await listed();
   await fixture.remove(id);
-  const event = { source: { kind: 'api_key', id: TEST_PREFIX }, persons: [] };
+  const event = { source: TEST_SOURCE, persons: [] };
   expect(await events()).toEqual([
     { number: 1, type: 'binding.created', ...event, data: added },
     { number: 2, type: 'binding.updated', ...event, data: updated },

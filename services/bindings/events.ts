@@ -17,9 +17,14 @@ export class BindingEvents {
     return this.#recorder.record(transaction, [{ guildId, type: 'binding.created', data }]);
   }
 
-  updated(transaction: Transaction, guildId: string, binding: Binding, names: BindingNames): Promise<void> {
-    const data = bindingView(binding, names);
-    return this.#recorder.record(transaction, [{ guildId, type: 'binding.updated', data }]);
+  updated(
+    transaction: Transaction,
+    guildId: string,
+    changed: { binding: Binding; before: Binding },
+    names: BindingNames,
+  ): Promise<void> {
+    const [data, before] = [bindingView(changed.binding, names), bindingView(changed.before, names)];
+    return this.#recorder.record(transaction, [{ guildId, type: 'binding.updated', data, before }]);
   }
 
   removed(transaction: Transaction, guildId: string, binding: Binding, names: BindingNames): Promise<void> {

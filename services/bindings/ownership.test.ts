@@ -39,6 +39,7 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     chatRoleIds: [],
     rolesOnly: false,
     withoutOwnershipRoleIds: [],
+    withNames: false,
     ...request,
   });
 /** The verdict on each role for each member. */
@@ -88,6 +89,7 @@ test('without a key for Open Cloud each member takes a call', async () => {
     chatRoleIds: [],
     rolesOnly: true,
     withoutOwnershipRoleIds: [],
+    withNames: false,
   };
   const response = await connection.client.evaluate(request);
   expect(new Set(rolesOf(response).map((roles) => roles[OFFICER]))).toEqual(new Set([WANTED]));

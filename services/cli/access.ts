@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { type Credential, readCredential } from '#kit/grpc/operators.ts';
 import { type KeyRing, SecretRing } from '#kit/security/keyring.ts';
 import { callPurpose, OPERATORS } from '#kit/security/purposes.ts';
-import { ConfigError, type Environment, grpcAddress, processKeys, readConfig, secrets } from '#kit/service/config.ts';
+import { ConfigError, type Environment, grpcAddress, processKeys, readConfig } from '#kit/service/config.ts';
+import { secrets } from '#kit/service/root-secrets.ts';
 import { ConnectionError, UsageError } from './errors.ts';
 import { dataFolder, localAddress, localAdminSecret, localProcesses } from './local-system.ts';
 

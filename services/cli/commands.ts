@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
+import { consoleCommands } from './commands/console.ts';
 import { eraseCommands } from './commands/erasure/erase.ts';
 import { exportCommands } from './commands/erasure/export.ts';
 import { eventCommands } from './commands/events.ts';
@@ -23,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...doctorCommands,
   ...guildCommands,
+  ...consoleCommands,
   ...operatorCommands,
   ...auditCommands,
   ...gameCommands,

@@ -8,11 +8,11 @@ import { internalKeysOf } from '#kit/security/process-keys.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/system/auth.ts';
 import { inheritedEnvironment } from '#test/system/processes.ts';
 import { type GuildctlResult, runGuildctl } from './fixtures/guildctl.ts';
 
-const REPOSITORY = join(import.meta.dirname, '..', '..');
 const SECRET = /service_\d+_\w{38}/;
 
 let database: TestDatabase;
@@ -35,10 +35,10 @@ afterAll(async () => {
 const newGuild = () => String(++lastGuild);
 
 /** Runs guildctl as a separate process, as an operator does. */
-function guildctl(words: string[], environment?: Environment): Promise<GuildctlResult> {
+async function guildctl(words: string[], environment?: Environment): Promise<GuildctlResult> {
   const access = environment ?? { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: ADMIN_SECRET };
   const env = { ...inheritedEnvironment(), DATA_DIR: folder, ...access };
-  const main = join(REPOSITORY, 'services', 'cli', 'main.ts');
+  const main = await bundledProgram('guildctl');
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...words], { env, cwd: tmpdir() }, (failure, out, error) =>
       resolve({ status: failure ? Number(failure.code) : 0, out, error }),
@@ -140,7 +140,13 @@ test('keys list, update, rotate, revoke and audit list print the documented outp
     action: 'update',
     method: '/guild.auth.v1.KeyAdminService/UpdateKey',
     key_id: record.id,
-    details: { scopes: ['sync:write'], rate_limit: 5, note: 'ada' },
+    details: {
+      before: expect.anything(),
+      after: { scopes: ['sync:write'], rate_limit: 5 },
+      note: 'ada',
+      address: '127.0.0.1',
+      request_id: expect.any(String),
+    },
   });
   expect(entries[0]).toMatchObject({ actor: 'root', details: { all: true } });
   const later = await json('audit', 'list', '--guild', guild, '--since', '4102444800');

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { pathOf } from '#kit/files.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { ConnectionError } from './errors.ts';
 
@@ -12,7 +13,7 @@ const upFile = z.object({
 /** Returns the folder in which `npm start` stores its files. */
 export function dataFolder(environment: Environment): string {
   const folder = environment['DATA_DIR'];
-  return folder ? resolve(folder) : join(import.meta.dirname, '..', '..', '.data');
+  return folder ? resolve(folder) : pathOf('.data');
 }
 
 /** Returns the gRPC address of a service in the system that `npm start` runs. */

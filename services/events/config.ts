@@ -12,7 +12,8 @@ import { webhookConfig } from './delivery/config.ts';
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-const shape = {
+/** The environment variables of events. */
+export const eventsVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -32,6 +33,6 @@ const shape = {
 };
 
 /** Reads the configuration of events from environment variables. Throws a ConfigError that lists every fault. */
-export const readEventsConfig = (environment: Environment) => readConfig(shape, environment);
+export const readEventsConfig = (environment: Environment) => readConfig(eventsVariables, environment);
 
 export type EventsConfig = ReturnType<typeof readEventsConfig>;

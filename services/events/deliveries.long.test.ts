@@ -1,9 +1,9 @@
 // Times from the commit of an event to the socket of its receiver, with many endpoints, of which some are dead or slow.
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { amount, withinBound } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { startReplicaProcess } from '#test/system/replica-process.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { LOOPBACK } from './delivery/fixture.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await fixture.rows('ANALYZE events.endpoints');
   await fixture.events.stop();
   const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOOPBACK };
-  ({ at: fixture.events } = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment));
+  ({ at: fixture.events } = await startReplicaProcess(await bundledProgram('events'), environment));
 }, 300_000);
 afterAll(() => fixture.stop());
 

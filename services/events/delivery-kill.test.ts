@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PATIENCE } from '#test/patience.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { startReplicaProcess } from '#test/system/replica-process.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { LOOPBACK } from './delivery/fixture.ts';
@@ -19,7 +19,7 @@ test('a process that is killed between a request and the stored cursor loses not
   await fixture.create(guildId, { url: receiver.url });
   await fixture.events.stop();
   const environment = { ...testEnvironment(fixture.testDatabase.url), ...LOOPBACK };
-  const process = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
+  const process = await startReplicaProcess(await bundledProgram('events'), environment);
   const events = recordedFrom(1, 3).map((event) => ({ ...event, guildId }));
   await fixture.log(process.at).appendEvents({ service: 'moderation', events });
   await receiver.expectSeqs(1);

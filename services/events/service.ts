@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { EventSweeper } from '#kit/events/sweeper.ts';
+import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
-import { EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
+import { AuditFeedServiceService, EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { eventStreamRoutes, eventsRoutes } from '#proto/rest/events.ts';
 import { webhooksRoutesWith } from '#proto/rest/webhooks.ts';
 import { type EventsConfig, readEventsConfig } from './config.ts';
@@ -16,12 +19,14 @@ import { urlFaults } from './delivery/url-rules.ts';
 import { webhookHook } from './domain/append-hook.ts';
 import type { Disabling } from './domain/disabling.ts';
 import { ErasedPersons } from './domain/erased-persons.ts';
+import { GuildState } from './domain/guild-state.ts';
 import { EventLog } from './domain/log.ts';
 import { forgetDays, Partitions } from './domain/partitions.ts';
 import { Polls } from './domain/polls.ts';
 import { Streams } from './domain/streams.ts';
 import { Wakeups } from './domain/wakeups.ts';
 import { erasureRules } from './erasure.ts';
+import { auditFeedMethods } from './grpc/audit-feed.ts';
 import { eventsErasureMethods } from './grpc/erasure.ts';
 import { eventAdminMethods } from './grpc/event-admin.ts';
 import { eventLogMethods } from './grpc/event-log.ts';
@@ -29,6 +34,7 @@ import { webhookMethods } from './grpc/webhooks.ts';
 import { eventsHandlers } from './http/events.ts';
 import { streamHandlers } from './http/stream.ts';
 import { webhooksHandlers } from './http/webhooks.ts';
+import { closeAuditDays, readAuditBacklog } from './store/audit-entries.ts';
 import { DELIVERY_DAYS } from './store/deliveries.ts';
 import { readNewestSeqs } from './store/log.ts';
 import { EventsTelemetry } from './telemetry/log.ts';
@@ -112,11 +118,27 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
     lifecycle.add(polls);
     lifecycle.add(streams);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(
+      new EventSweeper(
+        [
+          { name: 'days of the audit', sweep: async () => (await closeAuditDays(database)) > 0 },
+          {
+            name: 'backlog of the audit',
+            sweep: async () => {
+              telemetry.auditBacklog(await readAuditBacklog(database));
+              return false;
+            },
+          },
+        ],
+        log,
+      ),
+    );
     const webhooks = buildWebhooks(service, { database, eventLog, wakeups });
     ({ disabling } = webhooks);
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, EventLogServiceService, eventLogMethods(eventLog));
+    grpc.add(AuditFeedServiceService, auditFeedMethods(database), { ring: service.ring, names: new Set(['auth']) });
     service.serveOperators(grpc, WebhookAdminServiceService, webhookMethods({ database, ...webhooks }));
     service.serveOperators(grpc, EventAdminServiceService, eventAdminMethods(eventLog));
     const erasedPersons = new ErasedPersons({ database, log: eventLog });
@@ -128,6 +150,8 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
       UsageServiceService,
       usageMethods({ database, rules: erasureRules, metrics, log, quotas }),
     );
+    const { counts, checks } = new GuildState(database);
+    service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts, checks }));
     const rules = urlRules(config);
     const webhookRoutes = webhooksRoutesWith((url) => urlFaults(url, rules));
     service.serveHttp(

@@ -65,6 +65,7 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
     normalisedUrl,
     send,
     now: () => clock.now(),
+    log: eventLog,
   });
   return { webhooks, state, disabling, telemetry };
 }

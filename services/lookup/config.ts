@@ -11,7 +11,8 @@ import {
 
 const HOUR = 3600;
 
-const shape = {
+/** The environment variables of lookup. */
+export const lookupVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -21,6 +22,6 @@ const shape = {
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),
 };
 
-export const readLookupConfig = (environment: Environment) => readConfig(shape, environment);
+export const readLookupConfig = (environment: Environment) => readConfig(lookupVariables, environment);
 
 export type LookupConfig = ReturnType<typeof readLookupConfig>;

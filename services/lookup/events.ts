@@ -16,8 +16,10 @@ export class LookupEvents {
     return this.#recorder.record(transaction, [{ guildId, type: 'link.created', data: linkView(link) }]);
   }
 
-  unlinked(transaction: Transaction, guildId: string, { chatId, gameId, removedAt }: RemovedLink): Promise<void> {
+  unlinked(transaction: Transaction, guildId: string, removed: RemovedLink): Promise<void> {
+    const { chatId, gameId, removedAt } = removed;
     const data = { chat_id: chatId, game_id: gameId, unlinked_at: unixSeconds(removedAt) };
-    return this.#recorder.record(transaction, [{ guildId, type: 'link.removed', data }]);
+    const before = linkView(removed);
+    return this.#recorder.record(transaction, [{ guildId, type: 'link.removed', data, before }]);
   }
 }

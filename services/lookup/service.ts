@@ -1,9 +1,12 @@
 import { createEventQueue } from '#kit/events/event-queue.ts';
+import { exactly } from '#kit/guild-state/count.ts';
+import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
@@ -35,6 +38,8 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
+    const counts = async (guildId: string) => [exactly('links', await links.count(guildId))];
+    service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },

@@ -10,12 +10,13 @@ import {
   queueConfig,
   readConfig,
 } from '#kit/service/config.ts';
-import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
+import { chatPlatformConfig, gamePlatformConfig, platformAccessConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-const shape = {
+/** The environment variables of members. */
+export const membersVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -24,6 +25,7 @@ const shape = {
   ...queueConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
+  ...platformAccessConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
   /** Seconds for which responses to writes with an Idempotency-Key are stored, to repeat them. */
@@ -43,6 +45,6 @@ const shape = {
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 
-export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);
+export const readMembersConfig = (environment: Environment) => readConfig(membersVariables, environment);
 
 export type MembersConfig = ReturnType<typeof readMembersConfig>;

@@ -45,6 +45,27 @@ const inJobs: readonly UserColumn[] = [
   },
 ];
 
+/** Columns of previews that can name a user: the named members, and the position (a chat ID). */
+const inPreviews: readonly UserColumn[] = [
+  {
+    column: 'named',
+    account: 'chat',
+    matches: `named @> jsonb_build_array(jsonb_build_object('chat_id', $user::text))`,
+    empty: {
+      named: `(SELECT coalesce(jsonb_agg(entry), '[]') FROM jsonb_array_elements(named) AS entry
+        WHERE entry->>'chat_id' IS DISTINCT FROM $user::text)`,
+    },
+    shows: `jsonb_build_object('named', (SELECT jsonb_agg(entry) FROM jsonb_array_elements(named) AS entry
+      WHERE entry->>'chat_id' = $user::text))`,
+  },
+  {
+    column: 'position',
+    account: 'chat',
+    matches: `position = $user AND finished_at IS NOT NULL`,
+    empty: { position: `'0'` },
+  },
+];
+
 /** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.role_tasks', holds: 'other', users: byChatId },
@@ -52,6 +73,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.nickname_changes', holds: 'other', users: byChatId },
   { table: 'members.intents', holds: 'other', users: [...byBoth, inSource] },
   { table: 'members.sync_jobs', holds: 'sync_jobs', users: inJobs },
+  { table: 'members.binding_previews', holds: 'sync_jobs', users: inPreviews },
   { table: 'members.verification_tokens', holds: 'verification_tokens', users: byBoth },
   { table: 'members.grants', holds: 'role_grants', users: byChatId },
   { table: 'members.member_locks', holds: 'other', users: byChatId },

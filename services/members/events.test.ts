@@ -5,12 +5,12 @@ import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { connect, TEST_OPERATOR } from '#test/network/grpc.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents, type StoredEvent } from '#test/postgres/recorded-events.ts';
-import { TEST_ADMIN_SECRETS, TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { RESULT_SOURCE, TEST_ADMIN_SECRETS, TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { GUILD, newAccounts } from './fixture.ts';
 import { ABOVE, chatIdOf, DECK, GROUP, OTHER } from './fixtures/crew.ts';
 import { JobsFixture } from './fixtures/jobs.ts';
 
-const KEY = { kind: 'api_key', id: TEST_PREFIX };
+const KEY = TEST_SOURCE;
 const SYSTEM = { kind: 'system', id: 'members' };
 
 const fixture = new JobsFixture();
@@ -100,9 +100,9 @@ describe('roles.changed', () => {
     await expect.poll(tasks).toBe(0);
     await fixture.unlink({ game_id: 1 });
     expect(unnumbered(await events())).toEqual([
-      rolesChanged(1, { added: [DECK] }),
+      rolesChanged(1, { added: [DECK] }, RESULT_SOURCE),
       {
-        ...rolesChanged(1, { game_id: null, removed: [DECK], reason: 'unlinked' }),
+        ...rolesChanged(1, { game_id: null, removed: [DECK], reason: 'unlinked' }, RESULT_SOURCE),
         persons: [`chat:${chatIdOf(1)}`],
       },
     ]);
@@ -133,7 +133,7 @@ describe('roles.changed', () => {
       })
       .toBeGreaterThan(4);
     const failed = [expect.objectContaining({ role_id: DECK, code: 'PLATFORM_ERROR' })];
-    const reported = rolesChanged(1, { failed });
+    const reported = rolesChanged(1, { failed }, RESULT_SOURCE);
     expect(unnumbered(await events())).toEqual([reported, reported, reported]);
     await fixture.forget();
     await expect
@@ -142,7 +142,7 @@ describe('roles.changed', () => {
         return tasks();
       })
       .toBe(0);
-    expect(unnumbered(await events()).at(-1)).toEqual(rolesChanged(1, { added: [DECK] }));
+    expect(unnumbered(await events()).at(-1)).toEqual(rolesChanged(1, { added: [DECK] }, RESULT_SOURCE));
   });
 });
 
@@ -191,11 +191,16 @@ describe('sync.job.finished', () => {
     expect(job).toMatchObject({ state: 'done', total: 3, done: 3, changed: 2, failed: 3 });
     const failed = [expect.objectContaining({ role_id: ABOVE, code: 'ROLE_ABOVE_BOT' })];
     const ofJob = unnumbered((await events()).slice(before));
-    expect(ofJob.pop()).toEqual({ type: 'sync.job.finished', source: KEY, persons: [], data: dataOf(id, job) });
+    expect(ofJob.pop()).toEqual({
+      type: 'sync.job.finished',
+      source: RESULT_SOURCE,
+      persons: [],
+      data: dataOf(id, job),
+    });
     expect(ofJob.toSorted((one, other) => one.data.game_id - other.data.game_id)).toEqual([
-      rolesChanged(1, { added: [DECK], failed }),
-      rolesChanged(2, { failed }),
-      rolesChanged(3, { added: [DECK], failed }),
+      rolesChanged(1, { added: [DECK], failed }, RESULT_SOURCE),
+      rolesChanged(2, { failed }, RESULT_SOURCE),
+      rolesChanged(3, { added: [DECK], failed }, RESULT_SOURCE),
     ]);
     await fixture.run();
     expect(await finished()).toHaveLength(2);
@@ -212,7 +217,7 @@ describe('sync.job.finished', () => {
     const job = await fixture.finished(id);
     const [cause] = job['errors'] as { code: string; message: string }[];
     expect(await finished()).toMatchObject([
-      { source: KEY, data: dataOf(id, job, { code: cause?.code, message: cause?.message }) },
+      { source: RESULT_SOURCE, data: dataOf(id, job, { code: cause?.code, message: cause?.message }) },
     ]);
   });
 

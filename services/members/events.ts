@@ -1,6 +1,6 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type { EventRecorder } from '#kit/events/recorder.ts';
-import type { EventSource } from '#kit/events/source.ts';
+import { type EventSource, publicSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import type { EventData } from '#proto/rest/events/index.ts';
 import type { Changes } from './domain/role-plan.ts';
@@ -17,6 +17,12 @@ export interface SyncedRoles {
 
 /** Returns the source that was stored with work that is done later; without one the service itself is the source. */
 export const storedSource = (source: EventSource | null): EventSource => source ?? { kind: 'system', id: 'members' };
+
+/**
+ * Returns the stored source for results that follow from a request, without what only the audit has: the request itself is
+ * in the audit, and a job may have many results.
+ */
+export const sourceOfResults = (source: EventSource | null) => publicSource(storedSource(source));
 
 /** Records the events of the members service, each in the transaction that stores the result of the change. */
 export class MemberEvents {
@@ -39,6 +45,11 @@ export class MemberEvents {
         data: { chat_id: chatId, game_id: gameId, ...changes, reason: gameId === null ? 'unlinked' : 'bindings' },
       })),
     );
+  }
+
+  /** Records that somebody has started a synchronisation job, for the audit. */
+  jobRequested(transaction: Transaction, guildId: string, data: { job_id: string; game_group_id: number }) {
+    return this.#recorder.record(transaction, [{ guildId, type: 'sync.requested', data }]);
   }
 
   nicknameChanged(transaction: Transaction, guildId: string, data: EventData<'nickname.changed'>): Promise<void> {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { Client } from 'pg';
 import { ManualClock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
@@ -7,17 +6,17 @@ import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
+import type { World } from '#local/simulators/world.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { membersService } from './service.ts';
-
-const MAIN = join(import.meta.dirname, 'main.ts');
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -63,8 +62,10 @@ export class MembersFixture {
   #client: Client | undefined;
   #shiftMs = 0;
 
-  async start(): Promise<this> {
-    [this.database, this.simulators] = await Promise.all([createTestDatabase(), startSimulators({ limitScale: 1000 })]);
+  /** `world` is the data of the simulated platforms; by default that of the demo. */
+  async start({ world }: { world?: World } = {}): Promise<this> {
+    const simulators = startSimulators({ limitScale: 1000, ...(world && { world }) });
+    [this.database, this.simulators] = await Promise.all([createTestDatabase(), simulators]);
     this.time = await DatabaseTime.control(this.database.url);
     this.lookup = await this.startLookup();
     this.bindings = await this.startBindings();
@@ -114,8 +115,8 @@ export class MembersFixture {
   }
 
   /** Starts the members service as a child process, which can be killed, and waits until the process is ready. */
-  startMembersProcess(environment: Environment = {}): Promise<ReplicaProcess> {
-    return startReplicaProcess(MAIN, { ...this.environment(), ...environment });
+  async startMembersProcess(environment: Environment = {}): Promise<ReplicaProcess> {
+    return startReplicaProcess(await bundledProgram('members'), { ...this.environment(), ...environment });
   }
 
   startBindings(environment: Environment = {}): Promise<RunningService> {

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { openTestPool } from '#test/postgres/database.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { GUILD } from './fixture.ts';
 import { type CrewWorld, chatIdOf } from './fixtures/crew.ts';
 import { JobsFixture } from './fixtures/jobs.ts';
 
-const KEY = { kind: 'api_key', id: TEST_PREFIX };
+const KEY = TEST_SOURCE;
 const ADA = chatIdOf(1);
 
 const fixture = new JobsFixture();

@@ -2,12 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { openTestPool } from '#test/postgres/database.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { RESULT_SOURCE, TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { GUILD } from './fixture.ts';
 import { chatIdOf, DECK, OTHER } from './fixtures/crew.ts';
 import { JobsFixture } from './fixtures/jobs.ts';
 
-const KEY = { kind: 'api_key', id: TEST_PREFIX };
+const KEY: object = TEST_SOURCE;
+const RESULT: object = RESULT_SOURCE;
 const ADA = chatIdOf(1);
 
 const fixture = new JobsFixture();
@@ -31,7 +32,7 @@ async function reported() {
     .filter(({ type }) => type === 'roles.changed')
     .map(({ source, data: { chat_id, added, removed } }) => ({ source, chat_id, added, removed }));
 }
-const change = (added: string[], removed: string[] = []) => [{ source: KEY, chat_id: ADA, added, removed }];
+const change = (added: string[], removed: string[] = [], source = KEY) => [{ source, chat_id: ADA, added, removed }];
 
 /** Leaves Ada as a process that died after it had changed her roles, and before it reported that. */
 async function diesAfterChange(): Promise<void> {
@@ -84,14 +85,14 @@ test('the repeated request reports a change that an earlier one made, once', asy
 test('a job reports a change that was made before, although the roles are right', async () => {
   await diesAfterChange();
   expect(await fixture.run()).toMatchObject({ state: 'done', changed: 0 });
-  expect(await reported()).toEqual(change([DECK]));
+  expect(await reported()).toEqual(change([DECK], [], RESULT));
 });
 
 test('an unlink reports the change before it with its own, and a role in both only as removed', async () => {
   await diesAfterChange();
   await fixture.unlink({ chat_id: ADA });
   expect(await rolesOfAda()).toEqual([]);
-  expect(await reported()).toEqual(change([], [DECK]));
+  expect(await reported()).toEqual(change([], [DECK], RESULT));
 });
 
 test('a later sync reports the changes of an earlier one together with its own', async () => {

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
 import { EVENTS_QUEUE } from '#kit/events/relay.ts';
+import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
@@ -12,20 +13,27 @@ import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
 import { Discord } from '#platforms/discord/discord.ts';
+import { platformFetch } from '#platforms/http/fetch.ts';
+import { CHECKS_TTL_MS } from '#platforms/outage-check.ts';
 import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
+import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
+import { previewRoutes } from '#proto/rest/preview.ts';
 import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
+import { BindingPreviews } from './domain/binding-previews.ts';
 import { LinkChanges } from './domain/changes.ts';
 import { GroupSync } from './domain/group-sync.ts';
+import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
@@ -33,8 +41,13 @@ import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
+import { PeopleSearch } from './domain/people-search.ts';
+import { PersonNames } from './domain/person-names.ts';
+import { PREVIEW_QUEUE, previewQueue } from './domain/preview-queue.ts';
+import { PreviewRunner } from './domain/preview-run.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
+import { RoleExplanations } from './domain/role-explanations.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
@@ -44,12 +57,15 @@ import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
+import { directoryHandlers } from './http/directory.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { membersHandlers } from './http/members.ts';
+import { previewHandlers } from './http/preview.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews } from './http/views.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
+import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
@@ -74,12 +90,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
-      repeatable: ['listBindings', 'evaluate'],
+      repeatable: ['listBindings', 'evaluate', 'planBinding'],
     });
     const processes = config.CHAT_PROCESSES;
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
-    const game = new Roblox({ config, shared, breakers, metrics, clock });
-    const chat = new Discord({ config, shared, breakers, metrics, clock, log });
+    const platform = { shared, breakers, metrics, clock, fetch: platformFetch(config) };
+    const game = new Roblox({ config, ...platform });
+    const chat = new Discord({ config, log, ...platform });
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
@@ -99,6 +116,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       telemetry,
     });
     const members = new Members(chat, lookup);
+    const search = new PeopleSearch({ chat, game, lookup });
+    const names = new PersonNames({ chat, game, lookup, clock });
+    const explanations = new RoleExplanations({ database, lookup, bindings, chat });
     const locks = new MemberLocks(database, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry, events });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
@@ -122,10 +142,22 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const jobTelemetry = new JobTelemetry(metrics, log);
     const wake = () => worker.wake(JOB_QUEUE);
     const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
-    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, telemetry: jobTelemetry });
+    const newJobId = randomUUID;
+    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId, wake, telemetry: jobTelemetry, events });
+    const previewTelemetry = new PreviewTelemetry(log);
+    const previews = new BindingPreviews({
+      database,
+      idempotency,
+      bindings,
+      lookup,
+      newJobId,
+      wake: () => worker.wake(PREVIEW_QUEUE),
+      telemetry: previewTelemetry,
+    });
     const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
 
     const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
+    const runner = new PreviewRunner({ database, lookup, bindings, chat });
     const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
     const queues = [
       intentQueue(changes),
@@ -133,6 +165,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       roleChangeQueue(roles),
       nicknameQueue(nicknames),
       jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
+      previewQueue({ database, runner, telemetry: previewTelemetry }),
       eventRelayOf(service, database),
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
@@ -142,16 +175,21 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
+    const { checks } = new GuildState(chat);
+    const state = guildStateMethods({ clock, checks, checksTtlMs: CHECKS_TTL_MS });
+    service.serveInternal(grpc, GuildStateServiceService, state);
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
     service.serveHttp(
       config,
-      { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
+      { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes },
       {
         ...membersHandlers({ lookup, tokens, verification }),
         ...guildsHandlers({ members }),
-        ...syncHandlers({ roles, nicknames, jobs }),
+        ...directoryHandlers({ search, names, explanations }),
+        ...syncHandlers({ roles, nicknames, jobs, previews }),
+        ...previewHandlers({ previews }),
       },
     );
   },
@@ -165,5 +203,6 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
+  { table: 'members.binding_previews', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
 ];

@@ -14,7 +14,8 @@ import {
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-const shape = {
+/** The environment variables of moderation. */
+export const moderationVariables = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
@@ -41,6 +42,6 @@ const shape = {
 };
 
 /** Reads the configuration of the moderation service. Throws a ConfigError that lists every fault. */
-export const readModerationConfig = (environment: Environment) => readConfig(shape, environment);
+export const readModerationConfig = (environment: Environment) => readConfig(moderationVariables, environment);
 
 export type ModerationConfig = ReturnType<typeof readModerationConfig>;

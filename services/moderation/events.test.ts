@@ -3,7 +3,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { connect, TEST_OPERATOR } from '#test/network/grpc.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { ADMIN_SECRET, ModerationFixture, newGuild } from './fixture.ts';
 
 const fixture = new ModerationFixture();
@@ -36,7 +36,7 @@ describe.each([
       {
         number: 1,
         type: `${kind}.created`,
-        source: { kind: 'api_key', id: TEST_PREFIX },
+        source: TEST_SOURCE,
         persons: ['chat:920000000000000001', 'game:7001', 'game:7002'],
         data: created,
       },

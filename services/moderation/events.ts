@@ -22,16 +22,18 @@ export class ModerationEvents {
   }
 
   lifted(guildId: string, punishment: Punishment, liftedAt: Date): RecordedEvent {
-    return { guildId, type: `${punishment.kind}.lifted`, data: liftedPunishmentEventView(punishment, liftedAt) };
+    const data = liftedPunishmentEventView(punishment, liftedAt);
+    return { guildId, type: `${punishment.kind}.lifted`, data, before: punishmentView(punishment) };
   }
 
   expired(guildId: string, punishment: Punishment): RecordedEvent {
     return { guildId, type: `${punishment.kind}.expired`, data: punishmentView(punishment) };
   }
 
-  /** A player was put on the guild's flagged list, or the entry was replaced. */
-  shieldAdded(entry: ShieldEntry): RecordedEvent {
-    return { guildId: entry.guildId, type: 'shield.added', data: shieldView(entry) };
+  /** A player was put on the guild's flagged list, or the entry `replaced` was replaced. */
+  shieldAdded(entry: ShieldEntry, replaced: ShieldEntry | undefined): RecordedEvent {
+    const before = replaced && { before: shieldView(replaced) };
+    return { guildId: entry.guildId, type: 'shield.added', data: shieldView(entry), ...before };
   }
 
   /** An entry of the guild's flagged list was removed or has expired. */

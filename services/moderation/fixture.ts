@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Clock, ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { FakeActivityService } from './fixtures/activity-peer.ts';
@@ -76,8 +76,8 @@ export class ModerationFixture {
   }
 
   /** Starts a replica of the moderation service as a separate process, and waits until the process is ready. */
-  startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
-    return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
+  async startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
+    return startReplicaProcess(await bundledProgram('moderation'), { ...this.environment(), ...environment });
   }
 
   /** Moves the clocks of the service and of the database, which must stand still, by milliseconds. */

@@ -75,6 +75,41 @@ describe.each([
     expect(await placesOf('?place_id=2&updated_since=0')).toEqual([null, 2]);
   });
 
+  test('of a player are those of all places, or those that apply in a place', async () => {
+    const guildId = newGuild();
+    for (const [gameId, place] of [
+      [1, {}],
+      [1, { scope: 'place', place_id: 1 }],
+      [1, { scope: 'place', place_id: 2 }],
+      [2, {}],
+    ] as const) {
+      await fixture.decide(kind, { game_id: gameId, ...place }, { guildId });
+    }
+    const found = async (query: string) =>
+      (await read(guildId, query))[name].map((row: Listed & { place_id: number }) => [row.game_id, row.place_id]);
+    expect(await found('?game_id=1')).toEqual([null, 1, 2].map((place) => [1, place]));
+    expect(await found('?game_id=1&place_id=2')).toEqual([null, 2].map((place) => [1, place]));
+    expect(await found('?game_id=3')).toEqual([]);
+    const pages = await pagesOf(active(guildId, '?game_id=1&limit=1'), guildId);
+    expect(pages.flatMap((page) => page[name].map(({ place_id: id }: { place_id: number }) => id))).toEqual([
+      null,
+      1,
+      2,
+    ]);
+    const { next_cursor: cursor } = await read(guildId, '?game_id=1&limit=1');
+    expect(faultsOf(await fixture.get(active(guildId, `?limit=1&cursor=${cursor}`), { guildId }))).toEqual([
+      'query.cursor',
+    ]);
+  });
+
+  test('of a player cannot be combined with updated_since, and a malformed ID is a 400', async () => {
+    const guildId = newGuild();
+    for (const query of ['?game_id=1&updated_since=0', '?game_id=0', '?game_id=x']) {
+      const response = await fixture.get(active(guildId, query), { guildId });
+      expect([response.status, faultsOf(response)]).toEqual([400, ['query.game_id']]);
+    }
+  });
+
   test('are paged without gaps during changes; all pages have the server time of the first', async () => {
     const guildId = newGuild();
     const ids = Array.from({ length: 23 }, (_, index) => index + 1);

@@ -2,6 +2,7 @@ import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
 import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
+import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
@@ -15,6 +16,7 @@ import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { PlayerServiceService } from '#proto/gen/guild/activity/v1/players.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -27,6 +29,7 @@ import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
 import { expirySweeps } from './domain/expiries.ts';
+import { GuildState } from './domain/guild-state.ts';
 import { Lists } from './domain/lists.ts';
 import { People } from './domain/people.ts';
 import { Shield } from './domain/shield.ts';
@@ -127,6 +130,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       UsageServiceService,
       usageMethods({ database, rules: erasureRules, metrics, log, quotas }),
     );
+    const { counts } = new GuildState(database);
+    service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts }));
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
     const handlers = {

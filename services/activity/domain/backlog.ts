@@ -32,10 +32,11 @@ export class Backlog implements Part {
     this.#options = options;
     const { metrics, clock } = options;
     this.#countedUntil = new Date(clock.now());
-    this.#expired = metrics.counter(
+    this.#expired = metrics.counterOf(
       'activity_commands_expired_total',
       'Commands that expired without an acknowledgement, by whether they were handed over before',
-      ['state'],
+      'state',
+      ['waiting', 'handed_over'],
     );
     metrics.gauge(
       'activity_unacknowledged_commands',

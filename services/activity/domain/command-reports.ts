@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import type { AuditedChange } from '#kit/events/recorder.ts';
 import type { EventSource } from '#kit/events/source.ts';
 import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
@@ -42,6 +43,11 @@ export class CommandReports {
       transaction,
       commands.map((command) => events.commandFinished(command, now, byId.get(keyOf(command))?.source)),
     );
+  }
+
+  /** Records that a client of the REST API has sent or cancelled a command, for the audit. */
+  audit(transaction: Transaction, change: AuditedChange): Promise<void> {
+    return this.#options.events.record(transaction, [change]);
   }
 
   /** Returns the sweep that finishes expired commands. */

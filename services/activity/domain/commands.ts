@@ -11,6 +11,7 @@ import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
 import { isStoredServer, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
+import { commandCancelled, commandSent } from './audited-commands.ts';
 import type { CommandReports } from './command-reports.ts';
 import { type CommandRequest, requestHash } from './command-request.ts';
 
@@ -90,6 +91,7 @@ export class Commands {
       await lockGuilds(transaction, [guildId]);
       const sent = await this.#insert(transaction, request);
       servers = sent.servers;
+      await this.#options.reports.audit(transaction, commandSent(request, sent));
       return ok({ command_id: sent.commandId, servers: sent.servers, expires_at: unixSeconds(sent.expiresAt) });
     });
     if (servers !== undefined) this.#afterSend(guildId, command, servers, actor);
@@ -215,6 +217,7 @@ export class Commands {
     let cancelled = 0;
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
       cancelled = await this.#cancel(transaction, write.guildId, commandId);
+      if (cancelled > 0) await this.#options.reports.audit(transaction, commandCancelled(write, commandId, cancelled));
       return ok({ cancelled });
     });
     if (cancelled > 0) telemetry.commandCancelled(write.guildId, commandId, cancelled, actor);

@@ -1,5 +1,6 @@
 import { ApiError } from '#kit/errors.ts';
-import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
+
+const NO_SERVER_ID = 'server_id is empty: a game in the editor has no job ID. Report only from published servers';
 
 /**
  * Returns the server ID. Throws NOT_APPLICABLE if it is empty, which is the case for requests from the game's editor.

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
+import { ApiError, invalidRequest } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
@@ -11,6 +11,7 @@ import type { BindingsTelemetry } from '../telemetry.ts';
 import { type Binding, MAX_BINDINGS, type NewBinding } from './binding.ts';
 import { NameCache } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
+import { rankFaults } from './rank-change.ts';
 
 const GROUP_NAME_TTL_MS = 3600_000;
 /**
@@ -166,11 +167,12 @@ export class Bindings<View = unknown> {
       maxRank: change.maxRank ?? binding.maxRank,
       priority: change.priority === undefined ? binding.priority : change.priority,
     };
-    const faults = faultsOf(binding, change, changed);
+    const faults = rankFaults(binding, change, changed);
     if (faults.length > 0) throw invalidRequest(faults);
     if (!(await store.updateBinding(transaction, guildId, changed, this.#now()))) throw identical();
     const isChanged = (['minRank', 'maxRank', 'priority'] as const).some((field) => changed[field] !== binding[field]);
-    if (isChanged) await this.#options.events.updated(transaction, guildId, changed, names);
+    const { events } = this.#options;
+    if (isChanged) await events.updated(transaction, guildId, { binding: changed, before: binding }, names);
     return changed;
   }
 
@@ -202,18 +204,6 @@ export class Bindings<View = unknown> {
   #now(): Date {
     return new Date(this.#options.clock.now());
   }
-}
-
-/** Returns the validation errors of a change to a role binding; empty if the change is valid. */
-function faultsOf(binding: Binding, { minRank, maxRank }: BindingChange, changed: Binding): Fault[] {
-  const given = [minRank === undefined ? [] : 'min_rank', maxRank === undefined ? [] : 'max_rank'].flat();
-  if (binding.type !== 'group_rank') {
-    return given.map((field) => ({ path: `body.${field}`, message: `is not for a binding of type ${binding.type}` }));
-  }
-  if ((changed.maxRank ?? 0) >= (changed.minRank ?? 0)) return [];
-  return maxRank === undefined
-    ? [{ path: 'body.min_rank', message: `must be at most the max_rank of ${binding.maxRank}` }]
-    : [{ path: 'body.max_rank', message: `must be at least the min_rank of ${changed.minRank}` }];
 }
 
 function notFound(): never {

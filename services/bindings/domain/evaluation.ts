@@ -4,6 +4,7 @@ import type { GamePlatform } from '#platforms/game.ts';
 import { listBindings, listBindingsOfRoles } from '../store/bindings.ts';
 import type { BindingsTelemetry } from '../telemetry.ts';
 import { type Binding, MAX_BINDINGS, targetOf } from './binding.ts';
+import { explain, loadTargetNames, type TargetNames } from './explanations.ts';
 import { type DecidingTargets, loadFacts, type Member } from './facts.ts';
 import { combine, evaluateTarget, type Facts, type TargetVerdict, type Verdict } from './rules.ts';
 
@@ -35,6 +36,10 @@ export interface EvaluationScope {
   rolesOnly: boolean;
   /** The roles for which the ownership of items is not queried; a verdict that depends on ownership is unknown then. */
   withoutOwnership: readonly string[];
+  /** True to write the reasons as sentences with the names of groups, ranks and items. */
+  withNames?: boolean;
+  /** A role binding that is evaluated as if it were stored: a new one has the ID 0, others replace the stored one. */
+  planned?: Binding | undefined;
 }
 
 export interface EvaluationOptions {
@@ -57,20 +62,27 @@ export class Evaluation {
   async evaluate(
     guildId: string,
     members: readonly Member[],
-    { chatRoleIds, rolesOnly, withoutOwnership }: EvaluationScope,
+    { chatRoleIds, rolesOnly, withoutOwnership, withNames = false, planned }: EvaluationScope,
   ): Promise<MemberVerdicts[]> {
     const { database, game, clock, telemetry, deadlineMs = DEADLINE_MS } = this.#options;
-    const bindings =
+    const stored =
       chatRoleIds.length > 0
         ? await listBindingsOfRoles(database, guildId, chatRoleIds, MAX_BINDINGS)
         : await listBindings(database, guildId, MAX_BINDINGS);
+    const bindings = withPlanned(stored, planned);
     const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
     const now = clock.now();
     const decidingTargets = rolesOnly ? decidingTargetsOf(byRole, new Set(withoutOwnership), now) : undefined;
-    const facts = await loadFacts(game, members, bindings.map(targetOf), deadlineMs, decidingTargets);
+    const targets = bindings.map(targetOf);
+    const [facts, names] = await Promise.all([
+      loadFacts(game, members, targets, deadlineMs, decidingTargets),
+      withNames ? loadTargetNames(game, targets) : undefined,
+    ]);
     const verdicts = members.map(({ chatId }, index) => {
       const known = facts[index] as Facts;
-      const roles = byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, known, now));
+      const roles = byRole.map(([chatRoleId, governing]) =>
+        roleVerdict(chatRoleId, governing, { facts: known, now, names }),
+      );
       const isUnknown = roles.some(({ verdict }) => verdict === 'unknown');
       return {
         chatId,
@@ -107,11 +119,22 @@ function decidingTargetsOf(
     });
 }
 
-function roleVerdict(chatRoleId: string, governing: readonly Binding[], facts: Facts, now: number): RoleVerdict {
-  const bindings = governing.map((binding) => ({
-    bindingId: binding.id,
-    ...evaluateTarget(targetOf(binding), facts, now),
-  }));
+/** Returns the role bindings as if the planned one were stored. */
+function withPlanned(stored: readonly Binding[], planned: Binding | undefined): readonly Binding[] {
+  if (!planned) return stored;
+  return [...stored.filter(({ id }) => id !== planned.id), planned];
+}
+
+function roleVerdict(
+  chatRoleId: string,
+  governing: readonly Binding[],
+  { facts, now, names }: { facts: Facts; now: number; names: TargetNames | undefined },
+): RoleVerdict {
+  const bindings = governing.map((binding) => {
+    const target = targetOf(binding);
+    const verdict = evaluateTarget(target, facts, now);
+    return { bindingId: binding.id, ...verdict, ...(names && { reason: explain(target, verdict, names) }) };
+  });
   return { chatRoleId, verdict: combine(bindings.map(({ verdict }) => verdict)), bindings };
 }
 

@@ -13,6 +13,7 @@ const ROLE = {
   color: 0,
   managed: false,
   belowBot: true,
+  isBotRole: false,
   assignable: true,
 };
 const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, minRank: 1, maxRank: 2 } as NewBinding;

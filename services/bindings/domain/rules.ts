@@ -1,4 +1,5 @@
 import type { GameItem, Rejected, Unknown, UnknownOrHidden } from '#platforms/game.ts';
+import type { ReasonCode } from '#proto/rest/directory.ts';
 import type { Target } from './binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
@@ -7,11 +8,14 @@ export interface TargetVerdict {
   verdict: Verdict;
   /** The reason for the verdict, as a text for people. */
   reason: string;
+  code: ReasonCode;
   /**
    * The rank that matches the role binding, otherwise the member's highest rank; 0 if the member is not in the group,
    * undefined if the rank is unknown.
    */
   rank?: number;
+  /** The age of the account in days, for a role binding to the age of an account; undefined if it is unknown. */
+  days?: number;
 }
 
 /** The facts about a member that role bindings depend on. */
@@ -58,37 +62,62 @@ export const OUTSIDE_RANK = 0;
 
 /** Evaluates if one of a member's ranks in a group is within the range of a role binding. */
 export function evaluateRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): TargetVerdict {
-  if (ranks === 'rejected') return unknown('the game platform rejects requests about this account');
-  if (ranks === 'unknown') return unknown(`the game platform cannot report the user's rank in group ${groupId} now`);
+  if (ranks === 'rejected') return unknown('ACCOUNT_REJECTED', 'the game platform rejects requests about this account');
+  if (ranks === 'unknown') {
+    return unknown('PLATFORM_UNAVAILABLE', `the game platform cannot report the user's rank in group ${groupId} now`);
+  }
   const held = ranks.get(groupId) ?? [OUTSIDE_RANK];
   const match = held.find((rank) => rank >= min && rank <= max);
   if (match !== undefined) {
-    return { verdict: 'wanted', reason: `rank ${match} is within ${min} to ${max}`, rank: match };
+    const reason = `rank ${match} is within ${min} to ${max}`;
+    return { verdict: 'wanted', code: 'RANK_IN_RANGE', reason, rank: match };
   }
   const rank = Math.max(...held);
-  return { verdict: 'not_wanted', reason: rankMismatch(groupId, rank, min, max), rank };
+  return { verdict: 'not_wanted', ...rankMismatch(groupId, rank, min, max), rank };
 }
 
-function rankMismatch(groupId: number, rank: number, min: number, max: number): string {
-  if (rank === OUTSIDE_RANK) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
-  return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
+function rankMismatch(groupId: number, rank: number, min: number, max: number): Pick<TargetVerdict, 'code' | 'reason'> {
+  if (rank === OUTSIDE_RANK) {
+    return { code: 'NOT_IN_GROUP', reason: `the user is not in group ${groupId}, and the minimum rank is ${min}` };
+  }
+  return rank < min
+    ? { code: 'RANK_TOO_LOW', reason: `rank ${rank} is below the minimum of ${min}` }
+    : { code: 'RANK_TOO_HIGH', reason: `rank ${rank} is above the maximum of ${max}` };
 }
 
 function evaluateItem({ kind, id }: GameItem, owned: boolean | UnknownOrHidden): TargetVerdict {
-  if (owned === 'hidden') return unknown(`the inventory is private: ${kind} ${id} may be owned`);
-  if (owned === 'unknown') return unknown(`the game platform does not respond now: ${kind} ${id} may be owned`);
+  if (owned === 'hidden') {
+    return unknown('INVENTORY_PRIVATE', `the inventory is private: ${kind} ${id} may be owned`);
+  }
+  if (owned === 'unknown') {
+    return unknown('PLATFORM_UNAVAILABLE', `the game platform does not respond now: ${kind} ${id} may be owned`);
+  }
   return owned
-    ? { verdict: 'wanted', reason: `the user owns ${kind} ${id}` }
-    : { verdict: 'not_wanted', reason: `the user does not own ${kind} ${id}` };
+    ? { verdict: 'wanted', code: 'OWNED', reason: `the user owns ${kind} ${id}` }
+    : { verdict: 'not_wanted', code: 'NOT_OWNED', reason: `the user does not own ${kind} ${id}` };
 }
 
 function evaluateAge({ platform, minDays }: AgeTarget, createdAt: Date | UnknownOrHidden, now: number): TargetVerdict {
-  if (createdAt === 'hidden') return unknown('the game platform does not show when the account was created');
-  if (createdAt === 'unknown') return unknown('the game platform cannot report now when the account was created');
+  if (createdAt === 'hidden') {
+    return unknown('ACCOUNT_REJECTED', 'the game platform does not show when the account was created');
+  }
+  if (createdAt === 'unknown') {
+    return unknown('PLATFORM_UNAVAILABLE', 'the game platform cannot report now when the account was created');
+  }
   const days = Math.max(0, Math.floor((now - createdAt.getTime()) / DAY_MS));
   return days >= minDays
-    ? { verdict: 'wanted', reason: `the ${platform} account is ${days} days old, at least ${minDays}` }
-    : { verdict: 'not_wanted', reason: `the ${platform} account is ${days} days old, less than ${minDays}` };
+    ? {
+        verdict: 'wanted',
+        code: 'OLD_ENOUGH',
+        reason: `the ${platform} account is ${days} days old, at least ${minDays}`,
+        days,
+      }
+    : {
+        verdict: 'not_wanted',
+        code: 'TOO_YOUNG',
+        reason: `the ${platform} account is ${days} days old, less than ${minDays}`,
+        days,
+      };
 }
 
-const unknown = (reason: string): TargetVerdict => ({ verdict: 'unknown', reason });
+const unknown = (code: ReasonCode, reason: string): TargetVerdict => ({ verdict: 'unknown', code, reason });

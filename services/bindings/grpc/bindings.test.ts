@@ -51,6 +51,7 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     chatRoleIds: [],
     rolesOnly: false,
     withoutOwnershipRoleIds: [],
+    withNames: false,
     ...request,
   });
 /** The verdict on each role for each member. */
@@ -117,6 +118,7 @@ describe('Evaluate', () => {
     const [rank, pass] = await addAll(rankBinding({ min_rank: 100 }), gamepass(OFFICER));
     const { members } = await evaluate([DMITRI, ADA]);
     const notInGroup = 'the user is not in group 501, and the minimum rank is 100';
+    const rankTooLow = 'rank 50 is below the minimum of 100';
     expect(members).toEqual([
       {
         chatId: DMITRI.chatId,
@@ -127,8 +129,8 @@ describe('Evaluate', () => {
             chatRoleId: OFFICER,
             verdict: NOT_WANTED,
             bindings: [
-              { bindingId: rank, verdict: NOT_WANTED, reason: notInGroup },
-              { bindingId: pass, verdict: NOT_WANTED, reason: 'the user does not own gamepass 601' },
+              { bindingId: rank, verdict: NOT_WANTED, code: 'NOT_IN_GROUP', reason: notInGroup },
+              { bindingId: pass, verdict: NOT_WANTED, code: 'NOT_OWNED', reason: 'the user does not own gamepass 601' },
             ],
           },
         ],
@@ -142,8 +144,8 @@ describe('Evaluate', () => {
             chatRoleId: OFFICER,
             verdict: WANTED,
             bindings: [
-              { bindingId: rank, verdict: NOT_WANTED, reason: 'rank 50 is below the minimum of 100' },
-              { bindingId: pass, verdict: WANTED, reason: 'the user owns gamepass 601' },
+              { bindingId: rank, verdict: NOT_WANTED, code: 'RANK_TOO_LOW', reason: rankTooLow },
+              { bindingId: pass, verdict: WANTED, code: 'OWNED', reason: 'the user owns gamepass 601' },
             ],
           },
         ],

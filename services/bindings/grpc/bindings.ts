@@ -7,9 +7,38 @@ import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';
 import { MAX_BINDINGS } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Evaluation } from '../domain/evaluation.ts';
-import { bindingMessage, roleVerdictMessage } from './views.ts';
+import type { Planner } from '../domain/plan.ts';
+import { bindingMessage, bindingOf, roleVerdictMessage } from './views.ts';
 
 const MAX_MEMBERS = 100;
+
+const rank = z.int().min(0).max(255);
+const target = z.discriminatedUnion('$case', [
+  z.object({
+    $case: z.literal('groupRank'),
+    value: z.object({ gameGroupId: numberId('a group ID'), minRank: rank, maxRank: rank }),
+  }),
+  z.object({ $case: z.literal('gamepassId'), value: numberId('a gamepass ID') }),
+  z.object({ $case: z.literal('assetId'), value: numberId('an asset ID') }),
+  z.object({ $case: z.literal('badgeId'), value: numberId('a badge ID') }),
+  z.object({
+    $case: z.literal('accountAge'),
+    value: z.object({ platform: z.enum(['chat', 'game']), minDays: z.int().min(0) }),
+  }),
+]);
+const plannedBinding = z
+  .object({ id: z.int().min(0), chatRoleId: chatId, priority: z.int().optional(), target })
+  .transform((message) => bindingOf({ priority: undefined, ...message }));
+const planBinding = z.object({
+  guildId,
+  plan: z.discriminatedUnion('$case', [
+    z.object({ $case: z.literal('added'), value: plannedBinding }),
+    z.object({
+      $case: z.literal('changed'),
+      value: z.object({ bindingId: numberId('a binding ID'), minRank: rank.optional(), maxRank: rank.optional() }),
+    }),
+  ]),
+});
 
 const listBindings = z.object({ guildId });
 const evaluate = z.object({
@@ -23,6 +52,8 @@ const evaluate = z.object({
   chatRoleIds: z.array(chatId).max(MAX_BINDINGS, { error: `must hold at most ${MAX_BINDINGS} roles` }),
   rolesOnly: z.boolean(),
   withoutOwnershipRoleIds: z.array(chatId).max(MAX_BINDINGS, { error: `must hold at most ${MAX_BINDINGS} roles` }),
+  withNames: z.boolean(),
+  planned: plannedBinding.optional(),
 });
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
@@ -38,15 +69,30 @@ export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof Bin
   };
 }
 
+export interface BindingsMethodsOptions {
+  bindings: Bindings;
+  evaluation: Evaluation;
+  planner: Planner;
+}
+
 /** Returns the handlers of the gRPC service guild.bindings.v1.BindingsService. */
-export function bindingsMethods(
-  bindings: Bindings,
-  evaluation: Evaluation,
-): GrpcHandlers<typeof BindingsServiceService> {
+export function bindingsMethods({
+  bindings,
+  evaluation,
+  planner,
+}: BindingsMethodsOptions): GrpcHandlers<typeof BindingsServiceService> {
   return {
     async listBindings(message) {
       const { guildId } = checked(listBindings, message, 'request');
       return { bindings: (await bindings.stored(guildId)).map(bindingMessage) };
+    },
+    async planBinding(message) {
+      const { guildId, plan } = checked(planBinding, message, 'request');
+      const planned =
+        plan.$case === 'added'
+          ? await planner.planNew(guildId, plan.value)
+          : await planner.planChange(guildId, plan.value);
+      return { binding: bindingMessage(planned) };
     },
     async evaluate(message) {
       const { guildId, members, withoutOwnershipRoleIds, ...scope } = checked(evaluate, message, 'request');

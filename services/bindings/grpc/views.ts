@@ -28,6 +28,45 @@ function targetMessage(binding: Binding): BindingMessage['target'] {
   }
 }
 
+/** A role binding of a gRPC request, whose schema ensures that it has a target. */
+type TargetedMessage = BindingMessage & { target: NonNullable<BindingMessage['target']> };
+
+/** Converts a role binding of a gRPC request; fields that its type does not use become null. */
+export function bindingOf({ id, chatRoleId, priority, target }: TargetedMessage): Binding {
+  const empty = {
+    id,
+    chatRoleId,
+    gameGroupId: null,
+    minRank: null,
+    maxRank: null,
+    gamepassId: null,
+    assetId: null,
+    badgeId: null,
+    accountAgePlatform: null,
+    accountAgeMinDays: null,
+    priority: priority ?? null,
+  };
+  switch (target.$case) {
+    case 'groupRank':
+      return { ...empty, type: 'group_rank', ...target.value };
+    case 'gamepassId':
+      return { ...empty, type: 'gamepass', gamepassId: target.value };
+    case 'assetId':
+      return { ...empty, type: 'asset', assetId: target.value };
+    case 'badgeId':
+      return { ...empty, type: 'badge', badgeId: target.value };
+    default: {
+      const { platform, minDays } = target.value;
+      return {
+        ...empty,
+        type: 'account_age',
+        accountAgePlatform: platform === 'game' ? 'game' : 'chat',
+        accountAgeMinDays: minDays,
+      };
+    }
+  }
+}
+
 const VERDICTS = {
   wanted: VerdictMessage.VERDICT_WANTED,
   not_wanted: VerdictMessage.VERDICT_NOT_WANTED,
@@ -39,10 +78,11 @@ const VERDICTS = {
  * bindings are left out.
  */
 export function roleVerdictMessage({ chatRoleId, verdict, bindings }: RoleVerdict, rolesOnly: boolean) {
-  const single = ({ bindingId, verdict, reason }: RoleVerdict['bindings'][number]): BindingVerdict => ({
+  const single = ({ bindingId, verdict, reason, code }: RoleVerdict['bindings'][number]): BindingVerdict => ({
     bindingId,
     verdict: VERDICTS[verdict],
     reason,
+    code,
   });
   return { chatRoleId, verdict: VERDICTS[verdict], bindings: rolesOnly ? [] : bindings.map(single) };
 }

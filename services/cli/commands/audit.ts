@@ -15,7 +15,7 @@ const INSTALLATION_NOTE =
 
 const list: Command = {
   name: 'audit list',
-  summary: 'list the changes that operators made to a guild, the newest first',
+  summary: 'list the changes to a guild by operators, API keys and persons in the console, the newest first',
   usage: `(--guild ID | --installation) [--since TIME] ${PAGE_USAGE}`,
   notes: [INSTALLATION_NOTE, `--since TIME     ${TIME_FORMATS}`, ...PAGE_NOTES],
   options: { ...OWNER_OPTIONS, since: { type: 'string' }, ...PAGE_OPTIONS },
@@ -28,10 +28,10 @@ const list: Command = {
     return listOutput(pages, {
       field: 'entries',
       none: 'There are no entries.',
-      headings: ['TIME', 'OPERATOR', 'SERVICE', 'ACTION', 'KEY', 'DETAILS'],
+      headings: ['TIME', 'ACTOR', 'SERVICE', 'ACTION', 'KEY', 'DETAILS'],
       cells: ({ at, actor, service, action, keyId, details }: AuditEntry) => [
         time(at),
-        actor,
+        actorOf(actor, details),
         service,
         action,
         keyId || '-',
@@ -46,6 +46,12 @@ const list: Command = {
     });
   },
 };
+
+/** Returns who made a change: an operator, `key <prefix>`, or the person in the console with the role. */
+function actorOf(actor: string, details: string): string {
+  const { person } = (JSON.parse(details) ?? {}) as { person?: { id?: string; role?: string } };
+  return person?.id ? `${actor} ${person.id} (${person.role ?? 'no role'})` : actor;
+}
 
 /** The result of verifying one audit chain, as JSON. */
 interface VerifiedChain {

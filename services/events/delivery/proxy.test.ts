@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Authority } from '#test/network/certificates.ts';
+import { createConnectProxy } from '#test/network/connect-proxy.ts';
 import { createSender, LOOPBACK, post, response, serve, serveRaw } from './fixture.ts';
-import { createConnectProxy } from './fixtures/connect-proxy.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'webhook-proxy-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,5 @@
-import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { ConfigError } from '#kit/service/config.ts';
+import { createSecureContext } from 'node:tls';
+import { withExtraCa } from '#kit/security/extra-ca.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { AddressRules } from './address-rules.ts';
@@ -74,7 +72,8 @@ export class Sender implements Part {
     this.#slots = new Slots(limits);
     this.#drainMs = drainMs;
     const proxy = config.WEBHOOKS_PROXY === undefined ? undefined : parseProxy(config.WEBHOOKS_PROXY);
-    const secureContext = trusting(config.WEBHOOKS_CA_FILE);
+    const { WEBHOOKS_CA_FILE: file } = config;
+    const secureContext = createSecureContext(file === undefined ? {} : { ca: withExtraCa('WEBHOOKS_CA_FILE', file) });
     const options = { resolve, rules: this.#rules.addresses, proxy, secureContext };
     const open: Open = (target, signal) => openConnection(target, options, signal);
     const agents = (keepAlive: boolean) => ({
@@ -173,19 +172,6 @@ function requiredHeaders(body: string): Record<string, string> {
     accept: '*/*',
     'accept-encoding': 'identity',
   };
-}
-
-/** Returns a TLS context that trusts the public CAs and those of a file. */
-function trusting(file: string | undefined): SecureContext {
-  if (file === undefined) return createSecureContext();
-  try {
-    const added = readFileSync(file, 'utf8');
-    // A TLS context ignores a file without certificates; this throws.
-    void new X509Certificate(added);
-    return createSecureContext({ ca: [...getCACertificates('default'), added] });
-  } catch (error) {
-    throw new ConfigError([`WEBHOOKS_CA_FILE cannot be used: ${(error as Error).message}`]);
-  }
 }
 
 /** Decodes the beginning of a body. Control characters are replaced, because PostgreSQL cannot store NUL in a text. */

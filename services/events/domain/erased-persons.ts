@@ -37,7 +37,7 @@ export class ErasedPersons {
     await database.transaction(async (transaction) => {
       if (await isErasureReported(transaction, guildId, { persons, marks })) return;
       await log.appendOwn(transaction, guildId, [
-        ownEvent('person.erased', { chat_id: chatId ?? null, game_id: gameId ?? null }, marks),
+        ownEvent('person.erased', { chat_id: chatId ?? null, game_id: gameId ?? null }, { persons: marks }),
       ]);
     });
   }

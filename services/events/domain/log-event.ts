@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { currentEventSource, type EventSource } from '#kit/events/source.ts';
+import type { AuditOnlyType } from '#proto/rest/events/audit.ts';
 import type { EventType } from '#proto/rest/events/index.ts';
 
 /** An event as it is stored and sent to readers. */
@@ -29,6 +30,8 @@ export interface RecordedEvent {
   persons: string[];
   /** A JSON object as text. */
   data: string;
+  /** The record before the change, as JSON; for the audit. */
+  before?: string | undefined;
 }
 
 /** An event that the events service itself records, in a transaction of its own schema. */
@@ -37,11 +40,16 @@ export type OwnEvent = Omit<RecordedEvent, 'guildId' | 'number'>;
 /**
  * Returns an event of this service that happens now, caused by who sent the current request, or else by the service.
  */
-export const ownEvent = (type: EventType, data: object, persons: string[] = []): OwnEvent => ({
+export const ownEvent = (
+  type: EventType | AuditOnlyType,
+  data: object,
+  { persons = [], before }: { persons?: string[]; before?: object | undefined } = {},
+): OwnEvent => ({
   id: randomUUID(),
   type,
   createdAtMs: Date.now(),
   source: currentEventSource() ?? { kind: 'system', id: 'events' },
   persons,
   data: JSON.stringify(data),
+  before: before && JSON.stringify(before),
 });

@@ -1,8 +1,11 @@
 import { ApiError } from '#kit/errors.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
+import { isAuditOnly } from '#proto/rest/events/audit.ts';
+import { insertAuditEntries } from '../store/audit-entries.ts';
 import { appendOwnEvents, appendRecorded, type ReadEvents, type ReadRequest, readEvents } from '../store/log.ts';
 import { createPartitions, isMissingPartition } from '../store/partitions.ts';
 import type { EventsTelemetry } from '../telemetry/log.ts';
+import { auditEntriesOf } from './audit-entry.ts';
 import type { OwnEvent, RecordedEvent } from './log-event.ts';
 
 /** The new events of a guild. */
@@ -37,10 +40,9 @@ export class EventLog {
    * Events with numbers up to the highest stored one of the guild and service were stored before and are skipped.
    */
   async append(service: string, events: readonly RecordedEvent[]): Promise<number> {
-    const appended = await this.#withPartition(events, () => this.#append(service, events));
-    const stored = appended.flatMap((guild) => guild.events);
-    this.#options.telemetry.appended(service, stored, events.length - stored.length);
-    return stored.length;
+    const fresh = await this.#withPartition(events, () => this.#append(service, events));
+    this.#options.telemetry.appended(service, fresh, events.length - fresh.length);
+    return fresh.length;
   }
 
   /** Stores events that this service itself records, in the transaction of the change. */
@@ -48,6 +50,21 @@ export class EventLog {
     if (events.length === 0) return;
     const [appended] = await appendOwnEvents(transaction, guildId, events);
     if (appended) await this.#afterInsert(transaction, [{ guildId, newestSeq: appended.lastSeq, events }]);
+    await this.audit(
+      transaction,
+      'events',
+      events.map((event) => ({ ...event, guildId })),
+    );
+  }
+
+  /** Stores the entries for the audit of those events that belong there, in the transaction of the change. */
+  async audit(
+    transaction: Transaction,
+    service: string,
+    events: readonly (OwnEvent & { guildId: string })[],
+  ): Promise<void> {
+    const entries = auditEntriesOf(service, events);
+    if (entries.length > 0) await insertAuditEntries(transaction, entries);
   }
 
   /**
@@ -63,15 +80,19 @@ export class EventLog {
     return result;
   }
 
-  #append(service: string, events: readonly RecordedEvent[]): Promise<AppendedEvents[]> {
+  /** Returns the events that were not stored before, with those that are for the audit only and have no seq. */
+  #append(service: string, events: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
     return this.#options.database.transaction(async (transaction) => {
-      const appended = (await appendRecorded(transaction, service, events)).map(({ guildId, stored, lastSeq }) => {
-        // Those that were stored before have the smallest numbers.
-        const fresh = events.filter((event) => event.guildId === guildId).slice(-stored);
-        return { guildId, newestSeq: lastSeq, events: fresh };
+      const guilds = await appendRecorded(transaction, service, events);
+      const before = new Map(guilds.map(({ guildId, previousNumber }) => [guildId, previousNumber]));
+      const fresh = events.filter(({ guildId, number }) => number > (before.get(guildId) ?? 0));
+      const appended = guilds.flatMap(({ guildId, lastSeq }) => {
+        const logged = fresh.filter((event) => event.guildId === guildId && !isAuditOnly(event.type));
+        return lastSeq === null ? [] : { guildId, newestSeq: lastSeq, events: logged };
       });
       await this.#afterInsert(transaction, appended);
-      return appended;
+      await this.audit(transaction, service, fresh);
+      return fresh;
     });
   }
 

@@ -1,32 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
+import { currentEventSource, publicSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import type { Principal } from '#kit/security/principal.ts';
 import type { QuotaUse } from '#kit/usage/quota-use.ts';
-import { EVENT_TYPES } from '#proto/rest/events/index.ts';
 import { MAX_WEBHOOKS } from '#proto/rest/webhooks.ts';
 import type { DeliveryResult } from '../delivery/sender.ts';
 import type { DeliveryPosition } from '../store/deliveries.ts';
 import * as deliveries from '../store/deliveries.ts';
 import * as store from '../store/endpoints.ts';
 import { lockLog } from '../store/log.ts';
-import { isRevoked } from '../store/revoked-keys.ts';
 import type { WebhookTelemetry } from '../telemetry/webhooks.ts';
 import type { Delivery, Endpoint, EndpointSecrets } from './endpoint.ts';
-import type { LogEvent } from './log-event.ts';
+import type { EventLog } from './log.ts';
+import { type LogEvent, ownEvent } from './log-event.ts';
 import { encryptSecret, newestKey } from './secrets.ts';
-import { visibleTypes } from './visible-types.ts';
+import { auditView, type WebhookAction } from './webhook-audit.ts';
+import { checkNotRevoked, checkTypes, type Owner } from './webhook-owner.ts';
 import { notFound, type WebhookState } from './webhook-state.ts';
 
 /** The timeout of a test event in milliseconds, so that the request gets its response within seven seconds. */
 const TEST_TIMEOUT_MS = 6_000;
 const DEFAULT_GRACE_SECONDS = 24 * 3600;
-
-/** A key that may make changes: its ID, its public prefix and its scopes. */
-export type Owner = Pick<Principal, 'keyId' | 'keyPrefix' | 'scopes'>;
 
 export interface NewWebhook {
   url: string;
@@ -58,6 +55,7 @@ export interface WebhooksOptions {
   normalisedUrl: (url: string) => string;
   send: (recipient: Endpoint & EndpointSecrets, event: LogEvent, timeoutMs: number) => Promise<DeliveryResult>;
   now: () => number;
+  log: EventLog;
 }
 
 /** Creates, changes and deletes the webhooks of guilds for requests. */
@@ -153,7 +151,7 @@ export class Webhooks {
     return this.#write('updated', write, owner, async (transaction) => {
       const locked = await this.#options.state.lock(transaction, write.guildId, id);
       const endpoint = await this.#change(transaction, locked, owner, change);
-      return { endpoint, data: view(endpoint) };
+      return { endpoint, before: locked.endpoint, data: view(endpoint) };
     });
   }
 
@@ -197,7 +195,7 @@ export class Webhooks {
         from === undefined
           ? await state.replayEvents(transaction, locked, eventIds)
           : await state.replayFrom(transaction, locked, from);
-      return { endpoint, data: view(endpoint) };
+      return { endpoint, before: locked.endpoint, data: view(endpoint) };
     });
   }
 
@@ -219,7 +217,7 @@ export class Webhooks {
         seq: 0,
         type: 'webhook.test',
         createdAt: new Date(now()),
-        source: { kind: 'api_key', id: owner.keyPrefix },
+        source: publicSource(currentEventSource() ?? { kind: 'api_key', id: owner.keyPrefix }),
         data: { webhook_id: id },
       };
       const result = await send({ ...endpoint, ...secrets }, event, TEST_TIMEOUT_MS);
@@ -258,36 +256,21 @@ export class Webhooks {
 
   /** Runs a change and stores its response in one transaction; counts and logs it unless the response was stored before. */
   async #write<Data>(
-    change: string,
+    change: WebhookAction,
     write: IdempotentWrite,
     owner: Owner,
-    work: (transaction: Transaction) => Promise<{ endpoint: Endpoint; data: Data }>,
+    work: (transaction: Transaction) => Promise<{ endpoint: Endpoint; before?: Endpoint; data: Data }>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, telemetry } = this.#options;
+    const { idempotency, telemetry, log } = this.#options;
     let changed: Endpoint | undefined;
     const outcome = await idempotency.inTransaction(write, async (transaction): Promise<HandlerResult<Data>> => {
-      const { endpoint, data } = await work(transaction);
+      const { endpoint, before, data } = await work(transaction);
       changed = endpoint;
+      const entry = ownEvent(`webhook.${change}`, auditView(endpoint), { before: before && auditView(before) });
+      await log.audit(transaction, 'events', [{ ...entry, guildId: write.guildId }]);
       return ok(data);
     });
     if (changed) telemetry.changed(change, changed, owner.keyId);
     return outcome;
-  }
-}
-
-/** Throws INVALID_API_KEY if a key was revoked after the gateway has accepted it, because its webhooks are disabled then. */
-async function checkNotRevoked(transaction: Transaction, guildId: string, { keyId }: Owner): Promise<void> {
-  if (await isRevoked(transaction, guildId, keyId)) throw new ApiError('INVALID_API_KEY');
-}
-
-/** Throws MISSING_SCOPE if a key may read no type of one of the patterns. */
-function checkTypes(patterns: readonly string[], { scopes }: Owner): void {
-  for (const pattern of patterns) {
-    if (visibleTypes(scopes, [pattern]).length > 0) continue;
-    const [type] = visibleTypes(null, [pattern]);
-    throw new ApiError('MISSING_SCOPE', {
-      message: `The API key may not read events of the type ${pattern}`,
-      details: { required_scope: type && EVENT_TYPES[type].scope },
-    });
   }
 }

@@ -18,6 +18,10 @@ const MAX_TIME_MS = 253_402_300_799_999;
 
 const service = z.string().refine((name) => Object.hasOwn(PROCESSES, name), { error: 'must be a service' });
 
+const MAX_ORIGIN_LENGTH = 200;
+const origin = z.string().max(MAX_ORIGIN_LENGTH).optional().catch(undefined);
+const record = z.string().refine(isObject, { error: `must be a JSON object of at most ${MAX_BYTES} bytes` });
+
 const event = z.object({
   guildId,
   number: z.int().min(1),
@@ -30,10 +34,15 @@ const event = z.object({
   createdAtMs: z.int().min(0).max(MAX_TIME_MS),
   source: z.object({
     kind: z.enum(['api_key', 'console', 'operator', 'system'], { error: 'must be a kind of source' }),
-    id: z.string().min(1).max(200),
+    id: z.string().min(1).max(MAX_ORIGIN_LENGTH),
+    // What is for the audit only is not worth rejecting an event.
+    requestId: origin,
+    address: origin,
+    role: origin,
   }),
   persons: z.array(z.string().regex(/^(?:chat|game):[0-9]{1,20}$/, { error: 'must be a person' })).max(MAX_PERSONS),
-  data: z.string().refine(isObject, { error: `must be a JSON object of at most ${MAX_BYTES} bytes` }),
+  data: record,
+  before: record.optional(),
 });
 
 const request = z.object({

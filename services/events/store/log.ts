@@ -1,4 +1,6 @@
+import { type EventSource, publicSource } from '#kit/events/source.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
+import { isAuditOnly } from '#proto/rest/events/audit.ts';
 import type { LogEvent, OwnEvent, RecordedEvent } from '../domain/log-event.ts';
 
 /** The maximum number of events that one statement examines for readers of few types. */
@@ -9,25 +11,29 @@ const COLUMNS = 'guild_id AS "guildId", id, seq, type, created_at AS "createdAt"
 /** What was stored of a guild's events. */
 export interface Appended {
   guildId: string;
-  /** The number of events that were stored now. */
-  stored: number;
-  /** The seq of the guild's newest event. */
-  lastSeq: number;
+  /** The highest number of the service's events that were stored before. */
+  previousNumber: number;
+  /** The seq of the guild's newest event; null if no event was stored in the log now. */
+  lastSeq: number | null;
 }
 
 /**
- * Stores the events of a service that were not stored before, and assigns their seqs. Returns only guilds of which
- * events were stored now. The rows of the service and then the counters stay locked until the end of the transaction.
- * Fails with an error of `isMissingPartition` if the day has no partition.
+ * Stores the events of a service that were not stored before, and assigns their seqs. Those that are for the audit only
+ * are left out, but their numbers count. The rows of the service and then the counters stay locked until the end of the
+ * transaction. Fails with an error of `isMissingPartition` if the day has no partition.
  */
 export function appendRecorded(on: Queryable, service: string, events: readonly RecordedEvent[]): Promise<Appended[]> {
   return on.query<Appended>(APPEND_RECORDED, [JSON.stringify(events.map(rowOf)), service]);
 }
 
 /** Stores events of a guild that this service itself records, and assigns their seqs. */
-export function appendOwnEvents(on: Queryable, guildId: string, events: readonly OwnEvent[]): Promise<Appended[]> {
+export function appendOwnEvents(
+  on: Queryable,
+  guildId: string,
+  events: readonly OwnEvent[],
+): Promise<{ lastSeq: number }[]> {
   const rows = events.map((event, number) => rowOf({ ...event, guildId, number }));
-  return on.query<Appended>(APPEND_OWN, [JSON.stringify(rows)]);
+  return on.query(APPEND_OWN, [JSON.stringify(rows)]);
 }
 
 /**
@@ -44,14 +50,20 @@ export async function lockLog(transaction: Queryable, guildId: string): Promise<
   return counter?.lastSeq ?? 0;
 }
 
-const rowOf = ({ guildId, createdAtMs, ...event }: RecordedEvent) => ({
+const rowOf = ({ guildId, createdAtMs, source, persons, before: _before, ...event }: RecordedEvent) => ({
   ...event,
   guild_id: guildId,
   created_at: new Date(createdAtMs),
+  source: publicSource(source),
+  persons: [...persons, ...actorMark(source)],
+  audit_only: isAuditOnly(event.type),
 });
 
+/** The mark with which an erasure finds the events that a person has caused; their data stays. */
+const actorMark = ({ kind, id }: EventSource) => (kind === 'console' ? [`actor:${id}`] : []);
+
 const GIVEN = `SELECT * FROM jsonb_to_recordset($1::jsonb) AS event (guild_id text, number bigint, id uuid, type text,
-  created_at timestamptz, source json, persons text[], data text)`;
+  created_at timestamptz, source json, persons text[], data text, audit_only boolean)`;
 
 /**
  * Stores the rows of `fresh`. Counters are locked in the order of guild IDs, so that transactions with events of several
@@ -74,8 +86,7 @@ const INSERT = `counted AS (
     INSERT INTO events.log (guild_id, day, seq, id, type, created_at, source, persons, data, size)
     SELECT guild_id, day, seq, id, type, created_at, source, persons, data, size FROM placed
     RETURNING guild_id, seq
-  )
-  SELECT guild_id AS "guildId", count(*) AS stored, max(seq) AS "lastSeq" FROM stored GROUP BY guild_id`;
+  )`;
 
 const APPEND_RECORDED = prepared(`WITH given AS (
     ${GIVEN}
@@ -86,12 +97,15 @@ const APPEND_RECORDED = prepared(`WITH given AS (
       SET previous_number = source.last_number, last_number = GREATEST(source.last_number, excluded.last_number)
     RETURNING guild_id, previous_number
   ), fresh AS (
-    SELECT given.* FROM given JOIN source USING (guild_id) WHERE number > previous_number
-  ), ${INSERT}`);
+    SELECT given.* FROM given JOIN source USING (guild_id) WHERE number > previous_number AND NOT audit_only
+  ), ${INSERT}
+  SELECT guild_id AS "guildId", previous_number AS "previousNumber", max(seq) AS "lastSeq"
+  FROM source LEFT JOIN stored USING (guild_id) GROUP BY guild_id, previous_number`);
 
 const APPEND_OWN = prepared(`WITH fresh AS (
     ${GIVEN}
-  ), ${INSERT}`);
+  ), ${INSERT}
+  SELECT max(seq) AS "lastSeq" FROM stored HAVING count(*) > 0`);
 
 export interface ReadRequest {
   guildId: string;

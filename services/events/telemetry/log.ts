@@ -10,6 +10,8 @@ export class EventsTelemetry {
   readonly #partitions;
   readonly #bytes;
   readonly #streamEnds;
+  readonly #auditEntries;
+  readonly #auditAge;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
@@ -33,6 +35,14 @@ export class EventsTelemetry {
       'reason',
       STREAM_ENDS,
     );
+    this.#auditEntries = metrics.gauge(
+      'events_audit_entries',
+      'Changes by keys and persons that auth has not yet written into the audit, at most 10,000',
+    );
+    this.#auditAge = metrics.gauge(
+      'events_audit_oldest_seconds',
+      'Age of the oldest change that auth has not yet written into the audit; 0 if there is none',
+    );
     this.#log = log;
   }
 
@@ -42,6 +52,11 @@ export class EventsTelemetry {
     if (duplicates === 0) return;
     this.#events.inc({ outcome: 'duplicate' }, duplicates);
     this.#log.info({ service, duplicates }, 'skipped events that were stored before');
+  }
+
+  auditBacklog({ entries, oldestSeconds }: { entries: number; oldestSeconds: number }): void {
+    this.#auditEntries.set(entries);
+    this.#auditAge.set(oldestSeconds);
   }
 
   streamEnded(reason: StreamEnd): void {

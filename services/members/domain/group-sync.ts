@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
@@ -10,19 +9,14 @@ import type { SyncedRoles } from '../events.ts';
 import { listBegun } from '../store/role-changes.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
+import { guildRolesWith } from './guild-roles.ts';
+import { CHUNK, evaluateForJob, MAX_ATTEMPTS_PER_MEMBER, withLinks } from './job-evaluation.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
-import { isAbove } from './members.ts';
 import type { RoleChanges } from './role-changes.ts';
 import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
-/** The maximum number of members that the bindings service evaluates in one call. */
-const CHUNK = 100;
-/** The number of failed attempts after which a synchronisation job skips a member for which a platform fails. */
-const MAX_ATTEMPTS_PER_MEMBER = 4;
-/** Milliseconds until the data of members that the game platform did not return is requested again. */
-const QUERY_AGAIN_MS = 1_000;
 /** The maximum number of errors that a synchronisation job stores and reports. */
 const MAX_ERRORS = 100;
 
@@ -79,7 +73,7 @@ export class GroupSync {
       const roleIds = await this.#governedRoles(run.job);
       if (roleIds.length === 0) return true;
       const page = await chat.members(guildId, after, { fresh: true });
-      const linked = await this.#join(guildId, page.members);
+      const linked = await withLinks(this.#options.lookup, guildId, page.members);
       for (const chunk of inBatches(linked, CHUNK)) {
         if (!(await this.#syncMembers(run, chunk, roleIds))) return false;
       }
@@ -99,32 +93,17 @@ export class GroupSync {
   }
 
   /**
-   * Returns the members of a page of the member list that are linked to a game account, ordered by chat ID. One call to
-   * the lookup service reads all links.
-   */
-  async #join(guildId: string, members: readonly { chatId: string; roles: string[] }[]): Promise<VerifiedMember[]> {
-    if (members.length === 0) return [];
-    const chatIds = members.map(({ chatId }) => chatId);
-    const { links } = await this.#options.lookup.getLinks({ guildId, chatIds, gameIds: [] });
-    const byChatId = new Map(links.map((link) => [link.chatId, link]));
-    return members
-      .flatMap(({ chatId, roles }): VerifiedMember[] => {
-        const link = byChatId.get(chatId);
-        return link ? [{ chatId, roles, link }] : [];
-      })
-      .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
-  }
-
-  /**
    * Synchronises the roles of up to 100 members. Returns false if the job was stopped before it had handled all of
    * them.
    */
   async #syncMembers(run: JobRun, chunk: readonly VerifiedMember[], roleIds: string[]): Promise<boolean> {
-    const { database } = this.#options;
+    const { database, bindings } = this.#options;
     const { guildId } = run.job;
-    const guildRoles = await this.#guildRoles(guildId, roleIds);
+    const guildRoles = await guildRolesWith(this.#options.chat, guildId, roleIds);
     const links = chunk.map(({ link }) => link);
-    const verdicts = await this.#evaluate(run, links, scopeOf(roleIds, guildRoles));
+    const { attempts } = run.job;
+    const scope = scopeOf(roleIds, guildRoles);
+    const verdicts = await evaluateForJob({ bindings, guildId, links, scope, attempts, signal: run.signal });
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     const begun = await listBegun(database, guildId, chatIds);
@@ -156,40 +135,6 @@ export class GroupSync {
     }
     await run.save(failed);
     return true;
-  }
-
-  /**
-   * Asks the bindings service which roles each member should have. If the game platform returned the data of some
-   * members only, for example because of its rate limit, the others are evaluated again, as long as each call returns
-   * the data of more members.
-   */
-  async #evaluate(run: JobRun, links: readonly Link[], scope: VerdictScope): Promise<MemberVerdicts[]> {
-    const { bindings } = this.#options;
-    const { guildId } = run.job;
-    const verdicts = await evaluate(bindings, guildId, links, scope);
-    for (let before = links.length; !run.signal.aborted; ) {
-      const missing = [...verdicts.keys()].filter((index) => verdicts[index]?.incomplete);
-      if (missing.length === 0 || missing.length >= before) break;
-      before = missing.length;
-      await sleep(QUERY_AGAIN_MS, undefined, { signal: run.signal }).catch(() => undefined);
-      const again = await evaluate(
-        bindings,
-        guildId,
-        missing.map((index) => links[index] as Link),
-        scope,
-      );
-      for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;
-    }
-    rejectIncomplete(run, verdicts);
-    return verdicts;
-  }
-
-  /** Returns the guild's roles from the cache, or reads them again if the cache lacks one of `roleIds`. */
-  async #guildRoles(guildId: string, roleIds: readonly string[]): Promise<ChatRole[]> {
-    const { chat } = this.#options;
-    const cached = await chat.roles(guildId);
-    const known = new Set(cached.map(({ id }) => id));
-    return roleIds.every((id) => known.has(id)) ? cached : chat.roles(guildId, { fresh: true });
   }
 
   /**
@@ -238,16 +183,6 @@ export class GroupSync {
 function noChangesIfNotFound(error: unknown) {
   if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') throw error;
   return { changes: { added: [], removed: [], failed: [] } };
-}
-
-/**
- * Throws if the game platform did not return the data of some members, so that the job is retried: always if half of
- * the members or more are missing, otherwise a few times only, because the platform may never return some of them.
- */
-function rejectIncomplete({ job }: JobRun, verdicts: readonly MemberVerdicts[]): void {
-  const incomplete = verdicts.filter((member) => member.incomplete).length;
-  if (incomplete === 0 || (job.attempts >= MAX_ATTEMPTS_PER_MEMBER && incomplete * 2 < verdicts.length)) return;
-  throw new ApiError('PLATFORM_ERROR', { message: 'The game platform did not return the data that the bindings need' });
 }
 
 async function advance(run: JobRun, position: string): Promise<void> {

@@ -4,7 +4,7 @@ import { withEventSource } from '#kit/events/source.ts';
 import type { Database, Queryable, Transaction } from '#kit/postgres/pool.ts';
 import { type AttemptEnd, Interrupted, type QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
-import { type MemberEvents, type SyncedRoles, storedSource } from '../events.ts';
+import { type MemberEvents, type SyncedRoles, sourceOfResults } from '../events.ts';
 import type { JobData, JobError, JobItem } from '../store/sync-jobs.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
@@ -100,7 +100,7 @@ async function run(item: JobItem, { database, groupSync, telemetry, events }: Jo
   telemetry.taken(item);
   if (!(await store.startJob(database, item))) throw new LostJob();
   const work = () => groupSync.run({ job, progress, save, signal });
-  const isComplete = await withPurpose('job', () => withEventSource(storedSource(data.source), work));
+  const isComplete = await withPurpose('job', () => withEventSource(sourceOfResults(data.source), work));
   if (!isComplete) throw new Interrupted();
 }
 
@@ -112,7 +112,7 @@ async function record(
 ): Promise<void> {
   if (outcome === 'done') await store.completeJob(transaction, item);
   else await store.endAttempt(transaction, item, outcome === 'dead' ? 'failed' : 'paused', causeOf(asApiError(error)));
-  if (outcome !== 'retried') await recordEnd(transaction, item, events, storedSource(item.data.source));
+  if (outcome !== 'retried') await recordEnd(transaction, item, events, sourceOfResults(item.data.source));
 }
 
 const causeOf = ({ code, message }: ApiError): JobError => ({ chat_id: null, role_id: null, code, message });

@@ -71,7 +71,7 @@ export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation
 const NO_MANAGE_ROLES = 'The bot lacks the permission Manage Roles in this guild';
 
 /** Returns the reason why the bot cannot assign or remove a role; undefined if the bot can. */
-function failureOf(roleId: string, guildRoles: readonly ChatRole[]): RoleFailure | undefined {
+export function failureOf(roleId: string, guildRoles: readonly ChatRole[]): RoleFailure | undefined {
   const role = guildRoles.find(({ id }) => id === roleId);
   if (!role) return { role_id: roleId, code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' };
   const { name, managed, belowBot, assignable } = role;

@@ -9,6 +9,7 @@ const role = (id: string, fields: Partial<ChatRole> = {}): ChatRole => ({
   color: 0,
   managed: false,
   belowBot: true,
+  isBotRole: false,
   assignable: true,
   ...fields,
 });

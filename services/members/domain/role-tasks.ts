@@ -3,7 +3,7 @@ import { currentEventSource, withEventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
-import { storedSource } from '../events.ts';
+import { sourceOfResults } from '../events.ts';
 import { insertTask, ROLE_TASKS, type RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';
@@ -118,7 +118,7 @@ export class RoleTasks {
     const { roles } = this.#options;
     const reportsFailures = attempts <= MAX_REPORTED_ATTEMPTS;
     const follow = () => roles.follow({ guildId, chatId: id }, { reportsFailures });
-    return withEventSource(storedSource(data.source), follow);
+    return withEventSource(sourceOfResults(data.source), follow);
   }
 
   #settled({ guildId, id, attempts, data: { version } }: TaskItem, end: AttemptEnd): void {

@@ -6,6 +6,7 @@ import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MemberEvents } from '../events.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 
@@ -21,6 +22,7 @@ export interface SyncJobsOptions {
   /** Called when a synchronisation job was queued, so that the worker looks for it immediately. */
   wake: () => void;
   telemetry: JobTelemetry;
+  events: MemberEvents;
 }
 
 /** Starts and shows synchronisation jobs for clients of the REST API. */
@@ -36,7 +38,7 @@ export class SyncJobs {
    * too many unfinished jobs.
    */
   async start(write: IdempotentWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
-    const { idempotency, lookup, newJobId, wake, telemetry } = this.#options;
+    const { idempotency, lookup, newJobId, wake, telemetry, events } = this.#options;
     const { guildId } = write;
     let started: store.JobName | undefined;
     const outcome = await idempotency.afterPreparing(
@@ -49,6 +51,7 @@ export class SyncJobs {
         if ((await store.countUnfinished(transaction, guildId)) >= MAX_JOBS) throw tooMany();
         started = { guildId, id: newJobId() };
         await store.insertJob(transaction, { ...started, gameGroupId, total, source: currentEventSource() ?? null });
+        await events.jobRequested(transaction, guildId, { job_id: started.id, game_group_id: gameGroupId });
         return ok({ job_id: started.id, total });
       },
     );

@@ -1,6 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import {
+  type Binding,
   type BindingsServiceService,
   type MemberVerdicts,
   type RoleVerdict,
@@ -26,6 +27,10 @@ export interface VerdictScope {
   rolesOnly?: boolean;
   /** With `rolesOnly`, the IDs of roles for which the bindings service does not query what the members own. */
   withoutOwnership?: string[];
+  /** If true, the reasons of single role bindings are sentences with the names of groups, ranks and items. */
+  withNames?: boolean;
+  /** A role binding that is evaluated as if it were stored. */
+  planned?: Binding | undefined;
 }
 
 /**
@@ -36,7 +41,7 @@ export async function evaluate(
   bindings: Bindings,
   guildId: string,
   members: readonly EvaluatedMember[],
-  { chatRoleIds = [], rolesOnly = false, withoutOwnership = [] }: VerdictScope = {},
+  { chatRoleIds = [], rolesOnly = false, withoutOwnership = [], withNames = false, planned }: VerdictScope = {},
 ): Promise<MemberVerdicts[]> {
   const accounts = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
   const { members: verdicts } = await bindings.evaluate({
@@ -45,6 +50,8 @@ export async function evaluate(
     chatRoleIds,
     rolesOnly,
     withoutOwnershipRoleIds: withoutOwnership,
+    withNames,
+    planned,
   });
   // Verdicts for all members must be present, because a missing verdict would look like a role that the member should
   // not have.

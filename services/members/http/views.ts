@@ -2,6 +2,8 @@ import type { ChatRole } from '#platforms/chat.ts';
 import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { ChangeViews } from '../domain/changes.ts';
 import type { LinkedMember } from '../domain/members.ts';
+import type { Person } from '../domain/people-search.ts';
+import type { ExplainedRole } from '../domain/role-explanations.ts';
 
 /** Converts a link to its form in REST responses. */
 export function linkView({ chatId, gameId, gameUsername }: Link) {
@@ -37,4 +39,27 @@ export function memberView({ member, link }: LinkedMember) {
 /** Converts a chat role to its form in REST responses. */
 export function roleView({ id, name, position, color, managed, assignable }: ChatRole) {
   return { id, name, position, color, managed, assignable };
+}
+
+/** Converts a found person to its form in REST responses. */
+export function personView({ chatId, chatUsername, nickname, gameId, gameUsername }: Person) {
+  return {
+    chat_id: chatId,
+    chat_username: chatUsername,
+    nickname,
+    game_id: gameId,
+    game_username: gameUsername,
+  };
+}
+
+/** Converts an explained role to its form in REST responses. */
+export function explainedRoleView({ roleId, roleName, hasRole, action, blocked, bindings }: ExplainedRole) {
+  return {
+    role_id: roleId,
+    role_name: roleName,
+    has_role: hasRole,
+    action,
+    blocked,
+    bindings: bindings.map(({ bindingId, ...binding }) => ({ binding_id: bindingId, ...binding })),
+  };
 }

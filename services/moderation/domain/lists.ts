@@ -20,6 +20,8 @@ export interface ListQuery {
    * listed.
    */
   placeId: number | undefined;
+  /** The player whose punishments are listed; if undefined, those of all players. Ignored in lists of changes. */
+  gameId?: number | undefined;
   limit: number;
   /** The `next` of the previous page; undefined for the first page. */
   position: string | undefined;
@@ -51,11 +53,11 @@ export class Lists {
   }
 
   /** Returns a page of the punishments in force. */
-  async active({ guildId, kind, placeId, limit, position }: ListQuery): Promise<PunishmentPage> {
+  async active({ guildId, kind, placeId, gameId, limit, position }: ListQuery): Promise<PunishmentPage> {
     const { at, id, serverTime } = await this.#start(position, ({ now }) => now);
     const after = { expiresAt: at === null ? null : new Date(at), id };
     const page = { after, limit: limit + 1 };
-    const rows = await store.listActive(this.#database, guildId, { kind, placeId }, page);
+    const rows = await store.listActive(this.#database, guildId, { kind, placeId, gameId }, page);
     const punishments = rows.slice(0, limit);
     const last = rows.length > limit ? punishments.at(-1) : undefined;
     const next = last && encodePosition({ at: last.expiresAt?.getTime() ?? null, id: last.id, serverTime });

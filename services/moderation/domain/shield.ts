@@ -104,6 +104,11 @@ export class Shield {
     return store.listEntries(this.#options.database, guildId, limit, afterGameId);
   }
 
+  /** Returns a page of a guild's own flagged list, ordered by the player's game ID, without expired entries. */
+  listUnexpired(guildId: string, limit: number, afterGameId: number): Promise<ShieldEntry[]> {
+    return store.listUnexpired(this.#options.database, guildId, { afterGameId, now: this.#now(), limit });
+  }
+
   /** Returns how many entries a guild's own list has, and how many it may have. */
   async quota(guildId: string): Promise<QuotaUse> {
     const { database, maxEntries } = this.#options;
@@ -122,11 +127,12 @@ export class Shield {
       return;
     }
     await store.lockList(transaction, entry.guildId);
-    if (!(await store.putEntry(transaction, entry, maxEntries))) {
+    const put = await store.putEntry(transaction, entry, maxEntries);
+    if (!put) {
       const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
       throw quotaExceeded('shield_entries', maxEntries, message);
     }
-    await events.record(transaction, [events.shieldAdded(entry)]);
+    await events.record(transaction, [events.shieldAdded(entry, put.replaced)]);
   }
 
   /** Deletes an entry and records its event. Returns undefined if there is no entry. */

@@ -103,9 +103,9 @@ function listHandlers({ lists }: HandlerOptions) {
     { guildId, query }: Request<'listActiveBans' | 'listActiveMutes'>,
     kind: Kind,
   ): Promise<[PunishmentPage, { next_cursor: string | null; server_time: number; lifted?: LiftedViews }]> => {
-    const { limit, cursor, place_id: placeId, updated_since: since } = query;
-    const scope = { route: `active ${kind}`, guildId, filters: { placeId, since } };
-    const listQuery = { guildId, kind, placeId, limit, position: positionIn(scope, cursor) };
+    const { limit, cursor, place_id: placeId, game_id: gameId, updated_since: since } = query;
+    const scope = { route: `active ${kind}`, guildId, filters: { placeId, gameId, since } };
+    const listQuery = { guildId, kind, placeId, gameId, limit, position: positionIn(scope, cursor) };
     const page = since === undefined ? await lists.active(listQuery) : await lists.changed(listQuery, since * 1000);
     const rest = { server_time: unixSeconds(page.serverTime), next_cursor: cursorOf(scope, page.next) };
     return [page, page.lifted ? { ...rest, lifted: page.lifted.map(liftedChangeView) } : rest];

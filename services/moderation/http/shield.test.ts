@@ -3,7 +3,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { connect } from '#test/network/grpc.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { TEST_PREFIX } from '#test/system/signed-calls.ts';
+import { TEST_PREFIX, TEST_SOURCE } from '#test/system/signed-calls.ts';
 import { ADMIN_SECRET, ModerationFixture, newGuild, newPlayer } from '../fixture.ts';
 
 const MAX = 3;
@@ -54,7 +54,7 @@ describe('a guild flags a player', () => {
     const replaced = { ...entry, category: 'exploiter', game_username: 'Ada' };
     expect(second.body.data).toEqual({ ...replaced, expires_at: null });
     expect(await check(guildId, gameId)).toEqual(replaced);
-    const common = { type: 'shield.added', source: { kind: 'api_key', id: TEST_PREFIX }, persons: [`game:${gameId}`] };
+    const common = { type: 'shield.added', source: TEST_SOURCE, persons: [`game:${gameId}`] };
     expect(await events(guildId)).toEqual([
       { ...common, number: 1, data: entry },
       { ...common, number: 2, data: replaced },

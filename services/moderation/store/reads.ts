@@ -12,27 +12,53 @@ export interface ActivePosition {
   id: number;
 }
 
+/** Selects punishments of one kind; with a place, those that apply there. */
+export interface ActiveFilters {
+  kind: Kind;
+  placeId: number | undefined;
+  gameId?: number | undefined;
+}
+
 /** Returns up to `limit` punishments in force after a position, ordered by expiry time, permanent ones last. */
 export function listActive(
   on: Queryable,
   guildId: string,
-  { kind, placeId }: { kind: Kind; placeId: number | undefined },
+  { kind, placeId, gameId }: ActiveFilters,
   { after, limit }: { after: ActivePosition; limit: number },
 ): Promise<Punishment[]> {
   // A single row comparison skips expired rows and rows before the position. With two separate conditions PostgreSQL
   // may start the index scan at the less selective one and then skip over all expired rows.
   const at = `COALESCE($3::timestamptz, 'infinity')`;
   const now = '(SELECT clock_timestamp())';
+  const values: unknown[] = [guildId, kind, after.expiresAt, after.id, limit];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const placed = placeId === undefined ? undefined : parameter(placeId);
+  // The condition of the index punishments_active_player.
+  const inAllPlaces = placed === undefined ? 'AND (game_id > 0) IS TRUE' : '';
+  const player = gameId === undefined ? '' : `AND game_id = ${parameter(gameId)} ${inAllPlaces}`;
   const rows = (place: string) => `
     SELECT * FROM moderation.punishments
-    WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL
+    WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL ${player}
       AND (expires_at, id) > (GREATEST(${at}, ${now}), CASE WHEN ${at} > ${now} THEN $4 ELSE ${MAX_ID} END) ${place}
     ORDER BY expires_at, id LIMIT $5`;
   return on.query(
-    `SELECT ${PUNISHMENT_COLUMNS} FROM (${withPlaceFilter(rows, placeId === undefined ? undefined : '$6')}) AS found
+    `SELECT ${PUNISHMENT_COLUMNS} FROM (${withPlaceFilter(rows, placed)}) AS found
      ORDER BY found.expires_at, found.id LIMIT $5`,
-    [guildId, kind, after.expiresAt, after.id, limit, ...(placeId === undefined ? [] : [placeId])],
+    values,
   );
+}
+
+/** Counts up to `limit` punishments in force. */
+export async function countActive(on: Queryable, guildId: string, kind: Kind, limit: number): Promise<number> {
+  const [row] = await on.query<{ punishments: number }>(
+    `SELECT count(*)::int AS punishments FROM (
+       SELECT FROM moderation.punishments
+       WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
+       ORDER BY expires_at, id LIMIT $3
+     ) AS active`,
+    [guildId, kind, limit],
+  );
+  return row?.punishments ?? 0;
 }
 
 /**

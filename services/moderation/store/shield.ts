@@ -12,13 +12,20 @@ export async function lockList(transaction: Queryable, guildId: string): Promise
 }
 
 /**
- * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry
- * is new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with
- * `lockList`.
+ * Inserts an entry of the flagged list, or replaces the player's entry, and returns the replaced entry. Returns undefined
+ * and changes nothing if the entry is new and the list has `maxEntries` entries already. With a maximum, the caller must
+ * have locked the list with `lockList`.
  */
-export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
-  const put = await on.query(
-    `INSERT INTO moderation.shield
+export async function putEntry(
+  on: Queryable,
+  entry: ShieldEntry,
+  maxEntries: number | undefined,
+): Promise<{ replaced: ShieldEntry | undefined } | undefined> {
+  const [put] = await on.query<{ [Field in keyof ShieldEntry]: ShieldEntry[Field] | null }>(
+    `WITH replaced AS (
+       SELECT ${ENTRY} FROM moderation.shield WHERE guild_id = $1 AND game_id = $2
+     ), put AS (
+     INSERT INTO moderation.shield
        (guild_id, game_id, game_username, reason, category, source, actor, flagged_at, expires_at)
      SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8::timestamptz, COALESCE($9::timestamptz, 'infinity')
      WHERE $10::int IS NULL
@@ -29,7 +36,8 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
        flagged_at = excluded.flagged_at, expires_at = excluded.expires_at
-     RETURNING 1`,
+     RETURNING 1)
+     SELECT replaced.* FROM put LEFT JOIN replaced ON true`,
     [
       entry.guildId,
       entry.gameId,
@@ -43,7 +51,7 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
       maxEntries,
     ],
   );
-  return put.length > 0;
+  return put && { replaced: put.guildId === null ? undefined : (put as ShieldEntry) };
 }
 
 /**
@@ -73,6 +81,22 @@ export function listEntries(
   return on.query(
     `SELECT ${ENTRY} FROM moderation.shield WHERE guild_id = $1 AND game_id > $2 ORDER BY game_id LIMIT $3`,
     [guildId, afterGameId, limit],
+  );
+}
+
+/**
+ * Like `listEntries`, without entries that have expired at the time `now`. Expired ones count towards the maximum of a
+ * guild's list, so that a page skips no more of them than that.
+ */
+export function listUnexpired(
+  on: Queryable,
+  guildId: string,
+  { afterGameId, now, limit }: { afterGameId: number; now: Date; limit: number },
+): Promise<ShieldEntry[]> {
+  return on.query(
+    `SELECT ${ENTRY} FROM moderation.shield
+     WHERE guild_id = $1 AND game_id > $2 AND expires_at > $3 ORDER BY game_id LIMIT $4`,
+    [guildId, afterGameId, now, limit],
   );
 }
 

@@ -143,9 +143,10 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ],
   ['finish of the outbox', (on) => new QueueStore(on, OUTBOX).finish(item), ['outbox_queued']],
   ['fail of the outbox', (on) => new QueueStore(on, OUTBOX).fail(item, failure), ['outbox_queued']],
-  ['putEntry', (on) => shield.putEntry(on, flag, 100_000), ['shield_pkey', 'shield_pkey']],
+  ['putEntry', (on) => shield.putEntry(on, flag, 100_000), ['shield_pkey', 'shield_pkey', 'shield_pkey']],
   ['deleteEntry', (on) => shield.deleteEntry(on, GUILD, 5), ['shield_pkey']],
   ['listEntries', (on) => shield.listEntries(on, GUILD, 100, 5), ['shield_pkey']],
+  ['listUnexpired', (on) => shield.listUnexpired(on, GUILD, { afterGameId: 5, now, limit: 100 }), ['shield_pkey']],
 ])('on 100,000 rows %s uses only index scans', async (_name, statement, indexes) => {
   expect((await scansOf(database, statement)).toSorted()).toEqual(indexes.toSorted());
 });

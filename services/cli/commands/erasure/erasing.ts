@@ -6,16 +6,17 @@ import type { Connections } from '../../connections.ts';
 import { UnfinishedError } from '../../errors.ts';
 
 /**
- * All services with tables, in the order of the erasure. The lookup service is the last one, because it stores the
- * links between the accounts of a user: after an interruption each account can still be found through the other.
+ * All services with tables, in the order of the erasure. Auth comes after the events service, whose entries it writes
+ * into the audit. The lookup service is the last one, because it stores the links between the accounts of a user: after an
+ * interruption each account can still be found through the other.
  */
 export const SERVICES: readonly string[] = [
   'moderation',
   'activity',
   'members',
   'bindings',
-  'auth',
   'events',
+  'auth',
   'lookup',
 ];
 /**

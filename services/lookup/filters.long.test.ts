@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#kit/postgres/pool.ts';
+import { amount } from '#test/measure/bounds.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { costOf } from '#test/postgres/explain.ts';
 import * as store from './store/links.ts';
 
 const GUILD = '900000000000000001';
-const ROWS = 1_000_000;
+const ROWS = amount(200_000, 1_000_000);
 const LIMIT = 101;
 /** Enough buffers for two pages of scattered rows, a lookup of the link for each, and a few index levels. */
 const MAX_PAGES = 6 * LIMIT + 50;

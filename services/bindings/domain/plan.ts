@@ -1,0 +1,53 @@
+import { invalidRequest } from '#kit/errors.ts';
+import type { ChatPlatform } from '#platforms/chat.ts';
+import type { GamePlatform } from '#platforms/game.ts';
+import type { Binding, NewBinding } from './binding.ts';
+import type { Bindings } from './bindings.ts';
+import { checkTargets } from './platforms.ts';
+import { type RankChange, rankFaults } from './rank-change.ts';
+
+/** The milliseconds after which a check fails with TIMEOUT: earlier than the deadline of the calling service. */
+const PLAN_MS = 5_500;
+
+/** A change of a stored role binding that is only planned; undefined fields keep their values. */
+export interface PlannedChange extends RankChange {
+  bindingId: number;
+}
+
+export interface PlannerOptions {
+  bindings: Bindings;
+  game: GamePlatform;
+  chat: ChatPlatform;
+}
+
+/** Checks planned role bindings as if they were to be stored, and stores nothing. */
+export class Planner {
+  readonly #options: PlannerOptions;
+
+  constructor(options: PlannerOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a new role binding, with the ID 0. Throws the errors of checkTargets. */
+  async planNew(guildId: string, wanted: NewBinding): Promise<Binding> {
+    const { game, chat } = this.#options;
+    await checkTargets(game, chat, guildId, wanted, PLAN_MS);
+    return { id: 0, ...wanted };
+  }
+
+  /**
+   * Returns a stored role binding with a change of its ranks. Throws NOT_FOUND if the guild has no such binding, and
+   * INVALID_REQUEST if the change does not fit its type or range.
+   */
+  async planChange(guildId: string, change: PlannedChange): Promise<Binding> {
+    const binding = await this.#options.bindings.get(guildId, change.bindingId);
+    const changed = {
+      ...binding,
+      minRank: change.minRank ?? binding.minRank,
+      maxRank: change.maxRank ?? binding.maxRank,
+    };
+    const faults = rankFaults(binding, change, changed);
+    if (faults.length > 0) throw invalidRequest(faults);
+    return changed;
+  }
+}

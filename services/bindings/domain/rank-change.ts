@@ -1,0 +1,20 @@
+import type { Fault } from '#kit/errors.ts';
+import type { Binding } from './binding.ts';
+
+/** New ranks of a role binding; undefined fields keep their values. */
+export interface RankChange {
+  minRank?: number | undefined;
+  maxRank?: number | undefined;
+}
+
+/** Returns the validation errors of a change to the ranks of a role binding; empty if the change is valid. */
+export function rankFaults(binding: Binding, { minRank, maxRank }: RankChange, changed: Binding): Fault[] {
+  const given = [minRank === undefined ? [] : 'min_rank', maxRank === undefined ? [] : 'max_rank'].flat();
+  if (binding.type !== 'group_rank') {
+    return given.map((field) => ({ path: `body.${field}`, message: `is not for a binding of type ${binding.type}` }));
+  }
+  if ((changed.maxRank ?? 0) >= (changed.minRank ?? 0)) return [];
+  return maxRank === undefined
+    ? [{ path: 'body.min_rank', message: `must be at most the max_rank of ${binding.maxRank}` }]
+    : [{ path: 'body.max_rank', message: `must be at least the min_rank of ${changed.minRank}` }];
+}

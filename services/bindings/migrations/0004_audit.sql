@@ -1,0 +1,2 @@
+-- The record before the change that an event reports; for the audit (deploy/decisions/0021).
+ALTER TABLE bindings.events ADD COLUMN before jsonb;

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { isAbove } from './members.ts';
+import { evaluate, type VerdictScope } from './verdicts.ts';
+
+/** The maximum number of members that a job evaluates in one call of the bindings service. */
+export const CHUNK = 100;
+/** The number of failed attempts after which a job skips a member for which a platform fails. */
+export const MAX_ATTEMPTS_PER_MEMBER = 4;
+/** Milliseconds until the data of members that the game platform did not return is requested again. */
+const QUERY_AGAIN_MS = 1_000;
+
+/**
+ * Returns the linked members of a page of the member list, each with its link, ordered by chat ID. One call to the lookup
+ * service reads all links.
+ */
+export async function withLinks<Member extends { chatId: string }>(
+  lookup: GrpcClient<typeof LookupServiceService>,
+  guildId: string,
+  members: readonly Member[],
+): Promise<(Member & { link: Link })[]> {
+  if (members.length === 0) return [];
+  const chatIds = members.map(({ chatId }) => chatId);
+  const { links } = await lookup.getLinks({ guildId, chatIds, gameIds: [] });
+  const byChatId = new Map(links.map((link) => [link.chatId, link]));
+  return members
+    .flatMap((member) => {
+      const link = byChatId.get(member.chatId);
+      return link ? [{ ...member, link }] : [];
+    })
+    .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
+}
+
+export interface JobEvaluation {
+  bindings: GrpcClient<typeof BindingsServiceService>;
+  guildId: string;
+  links: readonly Link[];
+  scope: VerdictScope;
+  /** The number of failed attempts since the job last made progress. */
+  attempts: number;
+  signal: AbortSignal;
+}
+
+/**
+ * Asks the bindings service which roles each member should have. If the game platform returned the data of some members
+ * only, for example because of its rate limit, the others are evaluated again, as long as each call returns the data of
+ * more members. Throws PLATFORM_ERROR if data of too many members is missing then.
+ */
+export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberVerdicts[]> {
+  const { bindings, guildId, links, scope, signal } = evaluation;
+  const verdicts = await evaluate(bindings, guildId, links, scope);
+  for (let before = links.length; !signal.aborted; ) {
+    const missing = [...verdicts.keys()].filter((index) => verdicts[index]?.incomplete);
+    if (missing.length === 0 || missing.length >= before) break;
+    before = missing.length;
+    await sleep(QUERY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    const again = await evaluate(
+      bindings,
+      guildId,
+      missing.map((index) => links[index] as Link),
+      scope,
+    );
+    for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;
+  }
+  rejectIncomplete(evaluation.attempts, verdicts);
+  return verdicts;
+}
+
+/**
+ * Throws if the game platform did not return the data of some members, so that the job is retried: always if half of
+ * the members or more are missing, otherwise a few times only, because the platform may never return some of them.
+ */
+function rejectIncomplete(attempts: number, verdicts: readonly MemberVerdicts[]): void {
+  const incomplete = verdicts.filter((member) => member.incomplete).length;
+  if (incomplete === 0 || (attempts >= MAX_ATTEMPTS_PER_MEMBER && incomplete * 2 < verdicts.length)) return;
+  throw new ApiError('PLATFORM_ERROR', { message: 'The game platform did not return the data that the bindings need' });
+}

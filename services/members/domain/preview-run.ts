@@ -1,0 +1,112 @@
+import { ApiError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { Interrupted } from '#kit/queue/definition.ts';
+import { inBatches } from '#platforms/batch-cache.ts';
+import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
+import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { type NamedChange, type PreviewItem, type PreviewProgress, savePreview } from '../store/binding-previews.ts';
+import { listGrantsOf } from '../store/roles.ts';
+import { countUnfinished } from '../store/sync-jobs.ts';
+import { guildRolesWith } from './guild-roles.ts';
+import { CHUNK, evaluateForJob, withLinks } from './job-evaluation.ts';
+import { failureOf, planRoles } from './role-plan.ts';
+import { verdictsByRole } from './verdicts.ts';
+
+/** The maximum number of members that a preview names. */
+const MAX_NAMED = 100;
+
+/** Thrown when this process has lost the lease of a preview, because a newer preview or an operator ended it. */
+export class LostPreview extends Error {}
+
+/** Thrown while a sync job of the same guild is unfinished: a preview must not delay it. */
+export class WaitsForSync extends ApiError {
+  constructor() {
+    super('UNAVAILABLE', { message: 'The preview waits until the role syncs of the guild have finished' });
+  }
+}
+
+export interface PreviewRunnerOptions {
+  database: Queryable;
+  lookup: GrpcClient<typeof LookupServiceService>;
+  bindings: GrpcClient<typeof BindingsServiceService>;
+  chat: ChatPlatform;
+}
+
+/**
+ * Evaluates a planned role binding for all verified members of a guild, in the order of their chat IDs, and counts who
+ * would gain or lose its role. Changes nothing but the preview itself.
+ */
+export class PreviewRunner {
+  readonly #options: PreviewRunnerOptions;
+
+  constructor(options: PreviewRunnerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Continues a preview after the last member that it evaluated. Throws Interrupted, LostPreview or WaitsForSync if it
+   * has to stop before the end, and the errors of platforms and services.
+   */
+  async run(item: PreviewItem): Promise<void> {
+    const { chat, lookup } = this.#options;
+    const { guildId, data } = item;
+    const progress: PreviewProgress & { namedCount: number } = { ...data };
+    for (let after: string | null = progress.position; after !== null; ) {
+      const page = await chat.members(guildId, after);
+      const linked = await withLinks(lookup, guildId, page.members);
+      for (const chunk of inBatches(linked, CHUNK)) await this.#evaluateChunk(item, progress, chunk);
+      after = page.next;
+      if (after !== null) await this.#save(item, Object.assign(progress, { position: after }), []);
+    }
+  }
+
+  async #evaluateChunk(
+    item: PreviewItem,
+    progress: PreviewProgress & { namedCount: number },
+    chunk: readonly (ChatMember & { link: Link })[],
+  ): Promise<void> {
+    const { database, bindings, chat } = this.#options;
+    const { guildId, signal } = item;
+    const { binding } = item.data;
+    if ((await countUnfinished(database, guildId)) > 0) throw new WaitsForSync();
+    const roleIds = [binding.chatRoleId];
+    const guildRoles = await guildRolesWith(chat, guildId, roleIds);
+    const failure = failureOf(binding.chatRoleId, guildRoles);
+    if (failure) throw new ApiError('NOT_APPLICABLE', { message: failure.message });
+    const links = chunk.map(({ link }) => link);
+    const scope = { chatRoleIds: roleIds, rolesOnly: true, planned: binding };
+    const attempts = item.attempts - 1;
+    const verdicts = await evaluateForJob({ bindings, guildId, links, scope, attempts, signal });
+    if (signal.aborted) throw new Interrupted();
+    const chatIds = chunk.map(({ chatId }) => chatId);
+    const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
+    const named: NamedChange[] = [];
+    for (const [index, member] of chunk.entries()) {
+      const byRole = verdictsByRole((verdicts[index] as MemberVerdicts).roles);
+      const plan = planRoles({
+        guildRoles,
+        held: member.roles,
+        granted: granted.get(member.chatId) ?? [],
+        verdicts: byRole,
+      });
+      const change = plan.add.length > 0 ? 'gained' : plan.remove.length > 0 ? 'lost' : undefined;
+      progress.position = member.chatId;
+      progress.done += 1;
+      if (byRole.get(binding.chatRoleId) === 'unknown') progress.unknown += 1;
+      if (change) {
+        progress[change] += 1;
+        if (progress.namedCount + named.length < MAX_NAMED) {
+          named.push({ chat_id: member.chatId, username: member.username, change });
+        }
+      }
+    }
+    await this.#save(item, progress, named);
+    progress.namedCount += named.length;
+  }
+
+  async #save(item: PreviewItem, progress: PreviewProgress, named: readonly NamedChange[]): Promise<void> {
+    if (!(await savePreview(this.#options.database, item, { ...progress, named }))) throw new LostPreview();
+  }
+}

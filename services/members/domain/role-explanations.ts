@@ -1,0 +1,133 @@
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
+import type { BindingsServiceService, BindingVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { REASON_CODES, type ReasonCode } from '#proto/rest/directory.ts';
+import { listGrants, type MemberName } from '../store/roles.ts';
+import { guildRolesWith } from './guild-roles.ts';
+import { notInGuild } from './role-changes.ts';
+import { failureOf, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
+import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
+
+export interface ExplainedBinding {
+  bindingId: number;
+  matches: 'yes' | 'no' | 'unknown';
+  code: ReasonCode;
+  reason: string;
+}
+
+/** A role, and why a member has it or does not. */
+export interface ExplainedRole {
+  roleId: string;
+  /** The name of the role; null if it no longer exists. */
+  roleName: string | null;
+  hasRole: boolean;
+  /** What a synchronisation of the member would do with the role. */
+  action: 'add' | 'remove' | 'keep' | 'none';
+  /** The reason why the bot cannot change the role; null if it can. */
+  blocked: RoleFailure | null;
+  bindings: ExplainedBinding[];
+}
+
+export interface RoleExplanationsOptions {
+  database: Queryable;
+  lookup: GrpcClient<typeof LookupServiceService>;
+  bindings: GrpcClient<typeof BindingsServiceService>;
+  chat: ChatPlatform;
+}
+
+/** Explains the roles of members, binding by binding. Changes nothing. */
+export class RoleExplanations {
+  readonly #options: RoleExplanationsOptions;
+
+  constructor(options: RoleExplanationsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Explains every role of a member that has a role binding or that an earlier synchronisation assigned. Throws
+   * NOT_FOUND if the account is not in the guild.
+   */
+  async explain(member: MemberName): Promise<{ link: Link | undefined; roles: ExplainedRole[] }> {
+    const { database, lookup, chat } = this.#options;
+    const { guildId, chatId } = member;
+    const [found, { links }, granted] = await Promise.all([
+      chat.member(guildId, chatId),
+      lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] }),
+      listGrants(database, member),
+    ]);
+    if (!found) throw notInGuild();
+    const [link] = links;
+    const { verdicts, byRole } = link ? await this.#evaluate(guildId, link) : await this.#unverified(guildId);
+    const roleIds = [...new Set([...byRole.keys(), ...granted])];
+    const guildRoles = await guildRolesWith(chat, guildId, roleIds);
+    const plan = planRoles({ guildRoles, held: found.roles, granted, verdicts });
+    const roles = roleIds.map((roleId): ExplainedRole => {
+      const hasRole = found.roles.includes(roleId);
+      return {
+        roleId,
+        roleName: guildRoles.find(({ id }) => id === roleId)?.name ?? null,
+        hasRole,
+        action: actionOf(plan, roleId, hasRole),
+        blocked: withAdvice(failureOf(roleId, guildRoles), guildRoles),
+        bindings: byRole.get(roleId) ?? [],
+      };
+    });
+    return { link, roles };
+  }
+
+  /** Evaluates all role bindings for the member with one call. */
+  async #evaluate(guildId: string, link: Link) {
+    const [member] = await evaluate(this.#options.bindings, guildId, [link], { withNames: true });
+    const roles = member?.roles ?? [];
+    const byRole = new Map(roles.map(({ chatRoleId, bindings }) => [chatRoleId, bindings.map(explained)]));
+    return { verdicts: verdictsByRole(roles), byRole };
+  }
+
+  /**
+   * Returns the role bindings for a member without a game account. There are no verdicts: a synchronisation only removes
+   * the roles that an earlier one assigned to such a member.
+   */
+  async #unverified(guildId: string) {
+    const { bindings } = await this.#options.bindings.listBindings({ guildId });
+    const byRole = new Map(
+      [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)].map(([roleId, governing]) => [
+        roleId,
+        governing.map(({ id }) => ({ bindingId: id, ...NOT_VERIFIED })),
+      ]),
+    );
+    return { verdicts: new Map(), byRole };
+  }
+}
+
+const NOT_VERIFIED = {
+  matches: 'no',
+  code: 'NOT_VERIFIED',
+  reason: 'No game account is linked to this chat account',
+} as const;
+
+const MATCHES = { wanted: 'yes', not_wanted: 'no', unknown: 'unknown' } as const;
+
+function explained(binding: BindingVerdict): ExplainedBinding {
+  const code = REASON_CODES.find((known) => known === binding.code) ?? 'PLATFORM_UNAVAILABLE';
+  return { bindingId: binding.bindingId, matches: MATCHES[verdictOf(binding)], code, reason: binding.reason };
+}
+
+/** Returns what a synchronisation would do with a role. A role that cannot be changed counts as if it could. */
+function actionOf(plan: RolePlan, roleId: string, hasRole: boolean): ExplainedRole['action'] {
+  const isFailed = plan.failed.some(({ role_id }) => role_id === roleId);
+  if (isFailed || plan.add.includes(roleId) || plan.remove.includes(roleId)) return hasRole ? 'remove' : 'add';
+  return hasRole ? 'keep' : 'none';
+}
+
+/** Adds to a failure what somebody has to do so that the bot can change the role. */
+function withAdvice(failure: RoleFailure | undefined, guildRoles: readonly ChatRole[]): RoleFailure | null {
+  if (!failure) return null;
+  const { code, message } = failure;
+  if (code === 'MISSING_PERMISSION') return { ...failure, message: `${message}. Give it to a role of the bot` };
+  if (code !== 'ROLE_ABOVE_BOT') return failure;
+  const botRole = guildRoles.find(({ isBotRole }) => isBotRole);
+  const advice = botRole ? `Drag the role ${botRole.name} above it` : 'Give the bot a role above it';
+  return { ...failure, message: `${message}. ${advice}` };
+}

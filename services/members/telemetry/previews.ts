@@ -1,0 +1,25 @@
+import type { AttemptEnd } from '#kit/queue/definition.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { PreviewItem } from '../store/binding-previews.ts';
+import type { JobName } from '../store/sync-jobs.ts';
+
+/** Log lines of previews of role bindings. The queue counts attempts and open items. */
+export class PreviewTelemetry {
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  queued({ guildId, id }: JobName): void {
+    this.#log.info({ guild_id: guildId, job_id: id }, 'binding preview queued');
+  }
+
+  /** Logs how an attempt at a preview ended. */
+  settled({ guildId, id, attempts }: PreviewItem, { outcome, error }: AttemptEnd): void {
+    const line = { guild_id: guildId, job_id: id, attempts, outcome };
+    if (!error) this.#log.info(line, 'binding preview attempt ended');
+    else if (error.code === 'INTERNAL') this.#log.error({ ...line, err: error }, 'binding preview failed, will retry');
+    else this.#log.info({ ...line, code: error.code }, 'binding preview paused, will retry');
+  }
+}
