@@ -1,0 +1,26 @@
+export const accessTexts = {
+  title: 'Access',
+  description: 'Who may use this console for the guild, besides its owner and administrators.',
+  automatic:
+    'The owner of the guild and everybody with the permission Administrator or Manage Server on the chat platform can sign in without an invitation.',
+  invite: 'Invite a person',
+  inviteTitle: 'Invite a person',
+  changeTitle: 'Change the role',
+  change: 'Change role',
+  save: 'Save',
+  remove: 'Remove access',
+  removeTitle: 'Remove access?',
+  removeConsequence: (role: string) =>
+    `loses the role ${role}. Pages that are open stop working within 10 minutes. You can invite the person again at any time.`,
+  removed: 'Access removed.',
+  invited: 'The person can sign in now with their chat account.',
+  changed: 'The role was changed.',
+  chatId: 'ID of the chat account',
+  chatIdHint: 'A number such as 80351110224678912. In the chat app: right-click the person, then “Copy User ID”.',
+  chatIdFault: 'Enter the number of the account, 5 to 20 digits, not its name.',
+  role: 'Role',
+  givenBy: (name: string) => `Given by ${name}`,
+  emptyTitle: 'Nobody was invited yet',
+  empty: 'Invite moderators here if they have no such permission on the chat platform.',
+  emptyForOthers: 'An admin can invite people here.',
+};

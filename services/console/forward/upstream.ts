@@ -1,0 +1,134 @@
+import { Agent, type AgentOptions, type IncomingMessage, request as sendRequest } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ApiError, isServerError } from '#kit/errors.ts';
+import { type Breaker, type Breakers, InconclusiveError } from '#kit/resilience/breaker.ts';
+import { within } from '#kit/resilience/deadline.ts';
+import type { InternalTls } from '#kit/security/internal-tls.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+
+/** The timeout of a probe of a service whose breaker is open. */
+const PROBE_MS = 1_000;
+/** The maximum number of connections to one service. */
+const MAX_CONNECTIONS = 100;
+/** Shorter than the keep-alive of the services, so that they do not close a connection while a request is being sent. */
+const IDLE_MS = 30_000;
+
+export interface UpstreamRequest {
+  method: string;
+  target: string;
+  headers: Record<string, string>;
+  body: Buffer | undefined;
+  /** Aborted if the browser disconnects. */
+  signal: AbortSignal;
+  /** True for a response that lasts: it gets a connection of its own. */
+  isStream?: boolean;
+}
+
+export interface UpstreamOptions {
+  name: string;
+  /** The base URL of the service. */
+  url: string;
+  timeoutMs: number;
+  breakers: Breakers;
+  tls: InternalTls | undefined;
+}
+
+/** The HTTP connections to one service, with a circuit breaker. */
+export class Upstream implements Part {
+  readonly name: string;
+  readonly #address: { host: string; port: number };
+  readonly #hostHeader: string;
+  readonly #agent: Agent;
+  /** Connections of streams, which are not used again. */
+  readonly #streamAgent: Agent;
+  readonly #breaker: Breaker;
+  readonly #timeoutMs: number;
+
+  constructor({ name, url, timeoutMs, breakers, tls }: UpstreamOptions) {
+    const { hostname, port, protocol, host } = new URL(url);
+    this.name = `connections to ${name}`;
+    this.#address = {
+      host: hostname.replaceAll(/[[\]]/g, ''),
+      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    };
+    this.#hostHeader = host;
+    const agent = (options: AgentOptions) =>
+      protocol === 'https:' && tls ? new TlsAgent(tls, options) : new Agent(options);
+    this.#agent = agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS });
+    this.#streamAgent = agent({ keepAlive: false });
+    this.#timeoutMs = timeoutMs;
+    this.#breaker = breakers.create(`${name} (http)`, (error) => !(error instanceof ApiError) || isServerError(error));
+    this.#breaker.probeWith(() => this.#probe());
+  }
+
+  /** Throws UNAVAILABLE while the circuit breaker is open, so that no body is read in vain. */
+  requireAvailable(): void {
+    this.#breaker.requireClosed();
+  }
+
+  /** Sends a request and returns the response, whose body is still to be read. Throws UNAVAILABLE or TIMEOUT. */
+  send(request: UpstreamRequest): Promise<IncomingMessage> {
+    return this.#breaker.run(() => this.#exchange(request));
+  }
+
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    this.#streamAgent.destroy();
+  }
+
+  #exchange({ method, target, headers, body, signal, isStream }: UpstreamRequest): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const length = body === undefined ? {} : { 'content-length': String(body.length) };
+      const sent = sendRequest({
+        ...this.#address,
+        agent: isStream ? this.#streamAgent : this.#agent,
+        method,
+        path: target,
+        headers: { ...headers, ...length, host: this.#hostHeader },
+        signal,
+      });
+      const timer = setTimeout(() => sent.destroy(new ApiError('TIMEOUT')), this.#timeoutMs);
+      sent.once('response', (response: IncomingMessage) => {
+        clearTimeout(timer);
+        resolve(response);
+      });
+      sent.on('error', (cause: Error) => {
+        clearTimeout(timer);
+        reject(failureOf(cause, signal));
+      });
+      sent.end(body);
+    });
+  }
+
+  async #probe(): Promise<void> {
+    const socket = connect(this.#address);
+    try {
+      await within(PROBE_MS, new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject)));
+    } finally {
+      socket.destroy();
+    }
+  }
+}
+
+/** Thrown if the browser disconnected before the service responded. The breaker learns nothing about the service. */
+export class BrowserLeft extends InconclusiveError {}
+
+function failureOf(cause: Error, signal: AbortSignal): Error {
+  if (signal.aborted) return new BrowserLeft();
+  return cause instanceof ApiError ? cause : new ApiError('UNAVAILABLE', { cause });
+}
+
+/** Connects with mutual TLS. */
+class TlsAgent extends Agent {
+  readonly #tls: InternalTls;
+
+  constructor(tls: InternalTls, options: AgentOptions) {
+    super(options);
+    this.#tls = tls;
+  }
+
+  override createConnection({ host, port }: { host?: string | null; port?: number | string | null }): Duplex {
+    return this.#tls.connect({ host: host ?? '', port: Number(port) });
+  }
+}
