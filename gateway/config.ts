@@ -1,4 +1,3 @@
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import {
   baseUrl,
@@ -9,15 +8,13 @@ import {
   origin,
   port,
   processConfig,
+  ratio,
   readConfig,
   redisConfig,
 } from '#kit/service/config.ts';
+import { network } from '#kit/service/network.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { keysConfig } from './keys/config.ts';
-
-const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isValidCIDR(value), {
-  error: 'must hold IP addresses or CIDRs',
-});
 
 /**
  * Parses the list of contacts (`mailto:` or `https:` URIs) for reports of vulnerabilities (RFC 9116), the preferred one
@@ -25,60 +22,61 @@ const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isVali
  */
 export const securityContacts = () =>
   list(
-    z.string().regex(/^(?:mailto:|https:\/\/|tel:)[\x21-\x7e]+$/, {
+    z.string().regex(/^(?:mailto:|https:\/\/|tel:)[\x21-\x2b\x2d-\x7e]+$/, {
       error: 'must hold URIs that begin with mailto:, https: or tel:',
     }),
   );
 
+/** The environment variables of the gateway. */
+export const gatewayVariables = {
+  ...processConfig,
+  ...redisConfig,
+  ...keysConfig,
+  /** The port of the public listener, to which clients connect. */
+  GATEWAY_PORT: port(8080),
+  /** The public URL of the gateway, which the OpenAPI document names as its server. Default: this machine. */
+  PUBLIC_URL: baseUrl('http', 'https').optional(),
+  /** The contacts in `/.well-known/security.txt`. Without a contact the gateway has no such file. */
+  SECURITY_CONTACT: securityContacts(),
+  /** The addresses of proxies whose X-Forwarded-For header is trusted. */
+  TRUSTED_PROXIES: list(network()),
+  AUTH_GRPC_ADDRESS: grpcAddress(),
+  AUTH_HTTP_URL: origin('http', 'https'),
+  LOOKUP_HTTP_URL: origin('http', 'https'),
+  BINDINGS_HTTP_URL: origin('http', 'https'),
+  MEMBERS_HTTP_URL: origin('http', 'https'),
+  ACTIVITY_HTTP_URL: origin('http', 'https'),
+  MODERATION_HTTP_URL: origin('http', 'https'),
+  EVENTS_HTTP_URL: origin('http', 'https'),
+  /**
+   * The scope that an API key needs to change role bindings, because bindings determine who gets which role.
+   * Default: none.
+   */
+  BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
+  /** The number of gateways that share the rate limits while Redis is unavailable. */
+  GATEWAY_REPLICAS: number(1, 1, 1000),
+  /** The maximum number of requests in flight; more get 503. One guild, or one address without a known key, holds a tenth. */
+  MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
+  /**
+   * The maximum number of polls that wait in a service and of open streams of events at the same time. One guild may hold a tenth, or 2,000 if
+   * that is more.
+   */
+  MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),
+  /** The maximum number of open client connections. */
+  MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
+  /** A client that reads none of the bytes sent to it for this many milliseconds is disconnected. */
+  CLIENT_WRITE_TIMEOUT_MS: number(10_000, 100, 600_000),
+  /** The share of successful requests that is logged at `info`; the others are logged at `debug`. */
+  ACCESS_LOG_SAMPLE_RATIO: ratio(0),
+  /** The timeout of a request from the gateway to a service, in milliseconds. */
+  SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
+  /**
+   * How long an idle client connection stays open, in seconds. Must be longer than in the load balancer in front.
+   */
+  KEEP_ALIVE_SECONDS: number(75, 1, 3600),
+};
+
 /** Reads the gateway's environment variables. Throws a ConfigError that lists every invalid variable. */
-export const readGatewayConfig = (environment: Environment) =>
-  readConfig(
-    {
-      ...processConfig,
-      ...redisConfig,
-      ...keysConfig,
-      /** The port of the public listener, to which clients connect. */
-      GATEWAY_PORT: port(8080),
-      /** The public URL of the gateway, which the OpenAPI document names as its server. Default: this machine. */
-      PUBLIC_URL: baseUrl('http', 'https').optional(),
-      /** The contacts in `/.well-known/security.txt`. Without a contact the gateway has no such file. */
-      SECURITY_CONTACT: securityContacts(),
-      /** The addresses of proxies whose X-Forwarded-For header is trusted. */
-      TRUSTED_PROXIES: list(cidr),
-      AUTH_GRPC_ADDRESS: grpcAddress(),
-      AUTH_HTTP_URL: origin('http', 'https'),
-      LOOKUP_HTTP_URL: origin('http', 'https'),
-      BINDINGS_HTTP_URL: origin('http', 'https'),
-      MEMBERS_HTTP_URL: origin('http', 'https'),
-      ACTIVITY_HTTP_URL: origin('http', 'https'),
-      MODERATION_HTTP_URL: origin('http', 'https'),
-      EVENTS_HTTP_URL: origin('http', 'https'),
-      /**
-       * The scope that an API key needs to change role bindings, because bindings determine who gets which role.
-       * Default: none.
-       */
-      BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
-      /** The number of gateways that share the rate limits while Redis is unavailable. */
-      GATEWAY_REPLICAS: number(1, 1, 1000),
-      /** The maximum number of requests in flight; more get 503. One guild, or one address without a known key, holds a tenth. */
-      MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
-      /**
-       * The maximum number of polls that wait in a service and of open streams of events at the same time. One guild may hold a tenth, or 2,000 if
-       * that is more.
-       */
-      MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),
-      /** The maximum number of open client connections. */
-      MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
-      /** A client that reads none of the bytes sent to it for this many milliseconds is disconnected. */
-      CLIENT_WRITE_TIMEOUT_MS: number(10_000, 100, 600_000),
-      /** The timeout of a request from the gateway to a service, in milliseconds. */
-      SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
-      /**
-       * How long an idle client connection stays open, in seconds. Must be longer than in the load balancer in front.
-       */
-      KEEP_ALIVE_SECONDS: number(75, 1, 3600),
-    },
-    environment,
-  );
+export const readGatewayConfig = (environment: Environment) => readConfig(gatewayVariables, environment);
 
 export type GatewayConfig = ReturnType<typeof readGatewayConfig>;

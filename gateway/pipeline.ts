@@ -1,40 +1,52 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
-import { type RequestContext, requestContext } from '#kit/context.ts';
+import { requestContext } from '#kit/context.ts';
+import {
+  type Address,
+  type AddressList,
+  clientAddress,
+  networkOf,
+  peerAddress,
+} from '#kit/downstream/client-address.ts';
+import type { ClientConnections } from '#kit/downstream/client-connections.ts';
+import { expectsContinue } from '#kit/downstream/expectation.ts';
+import { closesConnection, guard } from '#kit/downstream/guard.ts';
+import { closesAfterResponse, oneHeader, stripReserved } from '#kit/downstream/headers.ts';
+import { limitUnreadBody } from '#kit/downstream/lingering-close.ts';
 import { ApiError, asApiError, type Rejection } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
+import type { Match, Matcher } from '#kit/http/match.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
 import { addResponseHeader } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
+import type { Limiter } from '#kit/limits/limiter.ts';
 import { readApiKey } from '#kit/security/api-key.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
+import { describeForwarding, httpError } from '#kit/telemetry/tracing/http-span.ts';
+import { failureOf } from '#kit/telemetry/tracing/span.ts';
+import type { Tracer } from '#kit/telemetry/tracing/tracer.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { Admission, type Held } from './downstream/admission.ts';
-import { type Address, type AddressList, clientAddress, networkOf, peerAddress } from './downstream/client-address.ts';
-import type { ClientConnections } from './downstream/client-connections.ts';
-import { expectsContinue } from './downstream/expectation.ts';
-import { closesAfterResponse, stripReserved } from './downstream/headers.ts';
-import { limitUnreadBody } from './downstream/lingering-close.ts';
+import { Admission } from './downstream/admission.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
+import type { OwnResponses } from './endpoints/own-responses.ts';
 import type { RequestCounts } from './keys/request-counts.ts';
 import type { KeyUsage } from './keys/usage.ts';
-import type { Limiter } from './limits/limiter.ts';
+import type { RequestState } from './request-state.ts';
 import { Allowlists } from './steps/allowlist.ts';
 import { type Authenticate, presentedKey } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
-import { closesConnection, guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
-import type { Match, Matcher } from './steps/match.ts';
 import { checkScope, scopesOf } from './steps/scope.ts';
 import { closeWithClient, isStream, waitMsOf } from './steps/waiting.ts';
 import { forwardStream } from './streams/forward.ts';
 import type { Streams } from './streams/streams.ts';
 import type { GatewayTelemetry } from './telemetry/telemetry.ts';
+import { startForwarding, startTrace } from './telemetry/traces.ts';
 import { type Proxy, WaitEnded } from './upstream/proxy.ts';
 
 export interface PipelineParts {
@@ -46,11 +58,7 @@ export interface PipelineParts {
   proxy: Proxy;
   streams: Streams;
   /** Responds to the gateway's own routes, such as /healthz; `response.locals.grant` holds the client's API key. */
-  ownResponses: {
-    handle: (request: IncomingMessage, response: ServerResponse) => void;
-    /** True for a path that needs no API key and counts towards no rate limit. */
-    isPublic: (path: string) => boolean;
-  };
+  ownResponses: OwnResponses;
   trustedProxies: AddressList;
   connections: ClientConnections;
   /** The limit on requests in flight. The same limit applies to pipelined requests that wait for an earlier one. */
@@ -59,27 +67,8 @@ export interface PipelineParts {
   ring: KeyRing;
   clock: Clock;
   telemetry: GatewayTelemetry;
-}
-
-/** The state of one request while the gateway handles it. */
-interface RequestState extends Held {
-  request: IncomingMessage;
-  response: ServerResponse;
-  /**
-   * The request context is an object of its own, because things created during a request, such as a connection, keep it
-   * in memory.
-   */
-  context: RequestContext;
-  /** The value of the X-Forwarded-For header as the client sent it. */
-  forwarded: string | undefined;
-  /** The client's address; undefined until it has been determined. */
-  address: Address | undefined;
-  /** When the pipeline began with the request, by performance.now(). */
-  started: number;
-  /** The milliseconds that a service took to respond or to fail. */
-  upstreamMs: number;
-  /** True if the response is a stream that has begun; its admission slot is released when the stream ends. */
-  isStream: boolean;
+  /** Undefined unless traces are exported. */
+  tracer?: Tracer | undefined;
 }
 
 /** Takes every request through the same ordered steps, from authentication to the service (contract, section 2). */
@@ -98,14 +87,14 @@ export class Pipeline {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
-    const context = { requestId, route: 'none' };
-    // X-Forwarded-For is read before stripReserved: a client that names it in Connection must not remove its own
-    // address.
+    const context = { requestId, route: 'none', span: startTrace(this.#parts.tracer, request) };
+    // Read before stripReserved: a client that names the header in Connection must not remove its own address.
     const forwarded = oneHeader(request, 'x-forwarded-for');
     const state: RequestState = {
       request,
       response,
       context,
+      route: undefined,
       forwarded,
       address: undefined,
       slot: 'none',
@@ -140,8 +129,8 @@ export class Pipeline {
       // The response is written, or the client has disconnected. The connection, not the request, limits how long the
       // client may read.
       if (!state.isStream) this.admission.leave(state);
-      const { started, upstreamMs } = state;
-      this.#parts.telemetry.responded(request, response, context, { started, upstreamMs, rejection });
+      const { route, started, upstreamMs } = state;
+      this.#parts.telemetry.responded(request, response, context, { route, started, upstreamMs, rejection });
     } catch (error) {
       // The error is not rethrown: an unhandled rejection would end the process, and with it all other requests.
       response.destroy();
@@ -160,7 +149,11 @@ export class Pipeline {
     const malformed = this.#checkMessage(request, response);
     if (malformed) return malformed;
     const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.ownResponses.isPublic(path)) return this.#respondHere(state, undefined);
+    if (this.#parts.ownResponses.isPublic(path)) {
+      const preparing = this.#parts.ownResponses.prepare(path);
+      if (preparing) await preparing;
+      return this.#respondHere(state, undefined);
+    }
     const match = this.#match(state, path);
     if (match instanceof ApiError) return match;
     const { route } = match;
@@ -196,6 +189,7 @@ export class Pipeline {
   #match(state: RequestState, path: string): Match | ApiError {
     const match = this.#parts.matcher.match(state.request.method ?? '', path);
     if (match instanceof ApiError) return match;
+    state.route = match.route;
     state.context.route = match.route.name;
     announceDeprecation(match.route, state.response);
     return this.admission.enter(state) ?? match;
@@ -239,7 +233,8 @@ export class Pipeline {
     const { request, response } = state;
     const { requestId } = state.context;
     const { keyId, prefix: keyPrefix, guildId, legacy } = grant;
-    const principal: Principal = { keyId, keyPrefix, guildId, scopes: scopesOf(grant), legacy, requestId };
+    const address = route.writes ? this.#callerAddress(state)?.toString() : undefined;
+    const principal: Principal = { keyId, keyPrefix, guildId, scopes: scopesOf(grant), legacy, requestId, address };
     const signedRequest = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, signedRequest, clock.now());
@@ -251,15 +246,21 @@ export class Pipeline {
     // 100 Continue is sent after all checks, so that a client whose request is rejected need not send its body.
     if (expectsContinue(request)) response.writeContinue();
     const started = performance.now();
+    const call = startForwarding(request, state.context.span);
+    let failure: string | undefined;
+    let code: number | undefined;
     try {
       if (opensStream) state.isStream = await this.#stream(state, route, grant);
       else await proxy.forward(request, response, route.service, waitMs);
+      if (response.headersSent) code = response.statusCode;
     } catch (error) {
+      failure = error instanceof WaitEnded ? undefined : failureOf(error);
       if (!(error instanceof WaitEnded)) throw error;
       if (!route.longPoll?.whenEnded) throw new ApiError('UNAVAILABLE', { cause: error });
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
     } finally {
       state.upstreamMs = performance.now() - started;
+      call?.end(failure ?? httpError(code), () => describeForwarding(route, code));
     }
   }
 
@@ -292,9 +293,4 @@ export class Pipeline {
     state.address ??= clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
     return state.address;
   }
-}
-
-function oneHeader(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(',') : value;
 }

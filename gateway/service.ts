@@ -1,4 +1,13 @@
+import { AddressList } from '#kit/downstream/client-address.ts';
+import { ClientConnections } from '#kit/downstream/client-connections.ts';
+import { MAX_HEADERS } from '#kit/downstream/headers.ts';
+import { enableLingeringClose } from '#kit/downstream/lingering-close.ts';
+import { respondToProtocolErrors } from '#kit/downstream/protocol-errors.ts';
+import { Matcher } from '#kit/http/match.ts';
 import { HttpServer } from '#kit/http/server.ts';
+import { AuthenticationFailures } from '#kit/limits/authentication-failures.ts';
+import { GatewayLimiter } from '#kit/limits/gateway-limiter.ts';
+import { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
 import { ConfigError } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
@@ -7,23 +16,14 @@ import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import type { Admission } from './downstream/admission.ts';
-import { AddressList } from './downstream/client-address.ts';
-import { ClientConnections } from './downstream/client-connections.ts';
 import { ClientRequest } from './downstream/client-request.ts';
-import { MAX_HEADERS } from './downstream/headers.ts';
-import { enableLingeringClose } from './downstream/lingering-close.ts';
-import { respondToProtocolErrors } from './downstream/protocol-errors.ts';
 import { createOwnResponses } from './endpoints/own-responses.ts';
 import { securityTxt } from './endpoints/security-txt.ts';
 import { createKeys } from './keys/create.ts';
 import { KeyActivity } from './keys/key-activity.ts';
-import { AuthenticationFailures } from './limits/authentication-failures.ts';
-import { GatewayLimiter } from './limits/gateway-limiter.ts';
-import { KeyLookupRates } from './limits/key-lookup-rates.ts';
 import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
-import { Matcher } from './steps/match.ts';
 import { Streams } from './streams/streams.ts';
 import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
@@ -67,7 +67,12 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
     const activity = new KeyActivity(clock);
     service.admin.addPage('/keys', () => activity.top());
-    const telemetry = new GatewayTelemetry({ metrics, log, activity });
+    const telemetry = new GatewayTelemetry({
+      metrics,
+      log,
+      activity,
+      accessLogRatio: config.ACCESS_LOG_SAMPLE_RATIO,
+    });
     const matcher = new Matcher(routes, API_PREFIX);
     const trustedProxies = new AddressList(config.TRUSTED_PROXIES);
     const connections = new ClientConnections({
@@ -104,6 +109,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       ring,
       clock,
       telemetry,
+      tracer: service.tracer,
     });
     showAdmission(metrics, pipeline.admission, config);
     const listener = new HttpServer({

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathOf } from '#kit/files.ts';
 import { type Html, html } from './html.ts';
 
 /** The languages of examples, in the order of their tabs. The key is the extension of example files. */
@@ -11,7 +12,7 @@ export type Language = keyof typeof LANGUAGES;
 export type Example = Partial<Record<Language, string>>;
 
 /** The folder of the example files: `<guide>/NN-name.<language>`. */
-export const EXAMPLES_FOLDER = join(import.meta.dirname, 'examples');
+export const EXAMPLES_FOLDER = pathOf('gateway/docs/examples');
 
 const LANGUAGE_NAMES = Object.keys(LANGUAGES) as Language[];
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathOf } from '#kit/files.ts';
 import { EXAMPLES_FOLDER, type Example, examplesOf, Tabs } from './examples.ts';
 import { type Html, html } from './html.ts';
 import type { Page } from './layout.ts';
@@ -21,7 +22,7 @@ export const GUIDES = [
 
 export type Guide = (typeof GUIDES)[number];
 
-const FOLDER = join(import.meta.dirname, 'guides');
+const FOLDER = pathOf('gateway/docs/guides');
 
 /** The guide whose first example sets the constants, or creates the client, that the examples of all other guides use. */
 const SET_UP = { guide: 'start', example: '01-set-up' };

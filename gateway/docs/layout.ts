@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { pathOf } from '#kit/files.ts';
 import { type Html, html } from './html.ts';
 
 /** The Content-Security-Policy header of every page: only the style sheet is loaded, and only the search is a form. */
@@ -8,7 +8,7 @@ export const DOCS_SECURITY_POLICY =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** The style sheet of the pages. It loads no fonts or images. */
-export const STYLE = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8');
+export const STYLE = readFileSync(pathOf('gateway/docs/style.css'), 'utf8');
 
 export const STYLE_PATH = '/docs/style.css';
 

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { ERRORS, PUBLIC_CODES } from '#kit/errors.ts';
 import { EVENT_TYPES } from '#proto/rest/events/index.ts';
 import { ADVICE } from '../openapi/errors.ts';
 import { type Html, html, unescapeHtml } from './html.ts';
@@ -137,7 +137,7 @@ function pageEntries(page: Page): Entry[] {
 const textOf = (content: string): string => unescapeHtml(content.replaceAll(/<[^>]*>/g, ''));
 
 function errorEntries(): Entry[] {
-  return (Object.keys(ERRORS) as ErrorCode[]).map((code) =>
+  return PUBLIC_CODES.map((code) =>
     entry('/docs/errors', `${ERRORS[code].http} ${code}`, `${ERRORS[code].text}. ${ADVICE[code]}`),
   );
 }

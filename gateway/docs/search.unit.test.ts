@@ -57,10 +57,12 @@ describe('a search', () => {
 
   test('takes little time for the longest query with the most words', () => {
     const query = 'a e i o u n r s t d '.repeat(1_000);
-    search.page(query);
-    const started = performance.now();
-    for (let count = 0; count < 100; count += 1) search.page(query);
-    // A search takes about 0.3 ms; the bound leaves room for a busy machine.
-    expect((performance.now() - started) / 100).toBeLessThan(10);
+    const times = Array.from({ length: 101 }, () => {
+      const started = performance.now();
+      search.page(query);
+      return performance.now() - started;
+    });
+    // A search takes about 0.3 ms; the bound leaves room for a busy machine, which interrupts some of them.
+    expect(times.toSorted((a, b) => a - b)[50]).toBeLessThan(10);
   });
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { pathOf } from '#kit/files.ts';
 import type { Route } from '#proto/rest/route.ts';
 import type { Components, OpenApiDocument } from '../openapi/document.ts';
 import { Tabs } from './examples.ts';
@@ -25,7 +25,7 @@ export interface SiteOptions {
   routes: readonly Route[];
 }
 
-const CHANGELOG = join(import.meta.dirname, '..', '..', 'CHANGELOG.md');
+const CHANGELOG = pathOf('CHANGELOG.md');
 
 /** Builds all pages of the documentation. */
 export function buildSite({ document, routes }: SiteOptions): Site {

@@ -1,7 +1,7 @@
+import type { Network } from '#kit/downstream/client-address.ts';
+import { SERVERS_PER_GUILD, SharedSlots, shareOf } from '#kit/downstream/slots.ts';
 import type { Rejection } from '#kit/errors.ts';
-import type { Network } from './client-address.ts';
 import { OVERLOADS, type OverloadError } from './overload.ts';
-import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
 export interface AdmissionOptions {
   /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { SERVERS_PER_GUILD } from '#kit/downstream/slots.ts';
 import { Admission, type Held } from './admission.ts';
 import { OVERLOADS } from './overload.ts';
-import { SERVERS_PER_GUILD } from './slots.ts';
 
 const newHeld = (): Held => ({ slot: 'none', sharedBy: undefined, isPoll: false });
 const newAdmission = () => new Admission({ maxInFlight: 20, maxWaitingPolls: 8 });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Network } from './client-address.ts';
-import { SharedSlots, shareOf } from './slots.ts';
+import type { Network } from '#kit/downstream/client-address.ts';
+import { SharedSlots, shareOf } from '#kit/downstream/slots.ts';
 
 /** The maximum number of pipelined requests that wait behind the current request of their connection. */
 export const MAX_PIPELINED = 10;

@@ -28,18 +28,15 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 /** The headers of each HTML page besides its content type. */
 export const PAGE_HEADERS: Readonly<HeaderList> = ['content-security-policy', DOCS_SECURITY_POLICY];
 
-/** Returns the table of all public documents: each is served with GET and HEAD, with an ETag, plain or compressed. */
-export function documentsOf({ document, site }: DocumentOptions): DocumentSource[] {
-  return [
-    { path: '/openapi.json', contentType: JSON_TYPE, text: JSON.stringify(document) },
-    { path: '/postman.json', contentType: JSON_TYPE, text: JSON.stringify(postmanCollection(document)) },
-    { path: '/llms.txt', contentType: TEXT_TYPE, text: llmsText(document, site.frame) },
-    { path: STYLE_PATH, contentType: CSS_TYPE, text: STYLE },
-    ...site.pages.map((page) => ({
-      path: page.path,
-      contentType: HTML_TYPE,
-      text: renderPage(page, site.frame),
-      headers: PAGE_HEADERS,
-    })),
-  ];
+/**
+ * Renders all public documents, each when it is taken. Each is served with GET and HEAD, with an ETag, plain or compressed.
+ */
+export function* documentsOf({ document, site }: DocumentOptions): Generator<DocumentSource> {
+  yield { path: '/openapi.json', contentType: JSON_TYPE, text: JSON.stringify(document) };
+  yield { path: '/postman.json', contentType: JSON_TYPE, text: JSON.stringify(postmanCollection(document)) };
+  yield { path: '/llms.txt', contentType: TEXT_TYPE, text: llmsText(document, site.frame) };
+  yield { path: STYLE_PATH, contentType: CSS_TYPE, text: STYLE };
+  for (const page of site.pages) {
+    yield { path: page.path, contentType: HTML_TYPE, text: renderPage(page, site.frame), headers: PAGE_HEADERS };
+  }
 }

@@ -1,7 +1,7 @@
 import { createServer, get, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Readiness } from '#kit/service/readiness.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { listening } from '#test/network/listening.ts';
@@ -22,6 +22,24 @@ beforeAll(async () => {
   server = await listening(createServer(createOwnResponses(options).handle));
 });
 afterAll(() => server.close());
+
+test('if the documents cannot be created, the next request tries again', async () => {
+  let attempts = 0;
+  const options = {
+    routes: ROUTES,
+    serverUrl: 'http://127.0.0.1:8080',
+    readiness: new Readiness(),
+    securityTxt: undefined,
+    get version(): string {
+      if (++attempts === 1) throw new Error('the first attempt fails');
+      return '1.0';
+    },
+  };
+  const { url, close } = await listening(createServer(createOwnResponses(options).handle));
+  onTestFinished(close);
+  const statuses = [await fetch(`${url}/openapi.json`), await fetch(`${url}/openapi.json`)].map((it) => it.status);
+  expect(statuses).toEqual([500, 200]);
+});
 
 interface Received {
   status: number | undefined;

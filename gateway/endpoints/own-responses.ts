@@ -7,13 +7,10 @@ import { readQuery } from '#kit/http/validate.ts';
 import type { Readiness } from '#kit/service/readiness.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
-import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { SEARCH_PATH, Search } from '../docs/search.ts';
-import { buildSite } from '../docs/site.ts';
-import { openApiDocument } from '../openapi/openapi.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
 import { scopesOf } from '../steps/scope.ts';
-import { documentsOf, HTML_TYPE, PAGE_HEADERS } from './documents.ts';
-import { PublicDocuments } from './public-documents.ts';
+import { isDocumentPath } from './document-paths.ts';
+import type { Documentation, DocumentationOptions } from './documentation.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
 /** Public paths besides those of the documents. */
@@ -24,19 +21,10 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['cache-control', 'public, max-age=3600'],
 ].flat();
 
-/** Search results depend on the query, of which there are too many to cache. */
-const SEARCH_HEADERS: Readonly<HeaderList> = ['content-type', HTML_TYPE, ...PAGE_HEADERS];
-
-/** The number of characters of a query string that are read for a search. */
-const MAX_SEARCH_QUERY = 1_000;
-
 /** The redirect from `/` to the documentation. Its body is the API's usual response envelope. */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
-export interface OwnResponsesOptions {
-  routes: readonly Route[];
-  version: string;
-  serverUrl: string;
+export interface OwnResponsesOptions extends DocumentationOptions {
   readiness: Readiness;
   /** Creates the text of security.txt; undefined if no security contact is configured. */
   securityTxt: (() => string) | undefined;
@@ -46,25 +34,44 @@ export interface OwnResponses {
   handle: Express;
   /** True for a path that needs no API key and counts towards no rate limit. */
   isPublic: (path: string) => boolean;
+  /** Creates the documents before the first request for one, so that `handle` responds before it returns. */
+  prepare: (path: string) => Promise<unknown> | undefined;
 }
+
+type LazyDocumentation = () => Documentation | Promise<Documentation>;
 
 /** The Express application for the responses of the gateway itself: whoami, health and the public documents. */
 export function createOwnResponses(options: OwnResponsesOptions): OwnResponses {
-  const { routes, version, serverUrl } = options;
-  const document = openApiDocument(routes, { version, serverUrl });
-  const site = buildSite({ document, routes });
-  const documents = new PublicDocuments(documentsOf({ document, site }), [SEARCH_PATH]);
+  const documentation = documentationOf(options);
   return {
-    handle: createApp(options, documents, new Search(site)),
-    isPublic: (path) => OTHER_PATHS.includes(path) || documents.has(path),
+    handle: createApp(options, documentation),
+    isPublic: (path) => OTHER_PATHS.includes(path) || isDocumentPath(path),
+    prepare: (path) => {
+      const found = isDocumentPath(path) ? documentation() : undefined;
+      return found instanceof Promise ? found : undefined;
+    },
   };
 }
 
-function createApp(
-  { readiness, securityTxt }: OwnResponsesOptions,
-  documents: PublicDocuments,
-  search: Search,
-): Express {
+/**
+ * Returns the documentation, which is created when it is first requested: most gateways never need it. If that fails, the
+ * next request tries again.
+ */
+function documentationOf(options: DocumentationOptions): LazyDocumentation {
+  let documentation: Documentation | Promise<Documentation> | undefined;
+  const create = async () => {
+    try {
+      const module = await import('./documentation.ts');
+      return (documentation = await module.Documentation.create(options));
+    } catch (error) {
+      documentation = undefined;
+      throw error;
+    }
+  };
+  return () => (documentation ??= create());
+}
+
+function createApp({ readiness, securityTxt }: OwnResponsesOptions, documentation: LazyDocumentation): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -73,11 +80,12 @@ function createApp(
     sendBody(response, 200, successBody(200, 'ready', {}));
   });
   app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
-  app.use(documents.send);
-  app.get(SEARCH_PATH, (request, response) => {
-    const { query } = splitTarget(request.originalUrl);
-    const wanted = new URLSearchParams(query.slice(0, MAX_SEARCH_QUERY)).get('q') ?? '';
-    sendBody(response, 200, search.page(wanted), SEARCH_HEADERS);
+  app.use((request, response, next) => {
+    if (!isDocumentPath(splitTarget(request.originalUrl).path)) return next();
+    const found = documentation();
+    return found instanceof Promise
+      ? found.then((created) => created.send(request, response))
+      : found.send(request, response);
   });
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');

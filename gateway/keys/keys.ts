@@ -32,6 +32,8 @@ const KNOWN_MS = 24 * 3_600_000;
 /** The maximum number of lookups for one request, if the API key changes during each of them. */
 const MAX_ATTEMPTS = 3;
 const PROBE_INTERVAL_MS = 1_000;
+/** The outcomes of the lookup of an API key in metrics. */
+const OUTCOMES = ['hit', 'refusal_hit', 'miss', 'stale', 'unavailable'];
 
 export interface KeysOptions {
   client: GrpcClient<AuthServiceService>;
@@ -71,7 +73,7 @@ export class Keys {
     this.#verifier = new Verifier({ client, clock, onResult: (id, result) => this.#store(id, result) });
     const help =
       'API key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
-    this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
+    this.#outcomes = options.metrics.counterOf('gateway_key_cache_total', help, 'outcome', OUTCOMES);
     this.#renewals = options.metrics.counter(
       'gateway_key_renewals_total',
       'API keys in use that were verified again before their cache entry expired',

@@ -11,7 +11,7 @@ export function toBranches({ alternatives, ...schema }: WithAlternatives): JsonS
   const { properties = {}, required = [] } = schema;
   const inBranches = new Set(alternatives.flatMap(namesIn));
   const isCommon = (name: string) => !inBranches.has(name);
-  const { oneOf, allOf } = asKeyword(alternatives.map((alternative) => branchOf(alternative, properties)));
+  const { oneOf, allOf } = asKeyword(withoutRepeats(alternatives.map((each) => branchOf(each, properties))));
   return {
     ...schema,
     properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isCommon(name))),
@@ -31,6 +31,20 @@ function asKeyword(branches: JsonSchema[]): JsonSchema {
   );
   const isClear = branches.every(({ required }) => required) && new Set(excluded).size === excluded.length;
   return isClear ? { oneOf: branches } : { allOf: [{ anyOf: branches }] };
+}
+
+/**
+ * Replaces `oneOf` where a branch excludes a field that is an enum in another one: linters do not see that null is none of
+ * its values.
+ */
+export function separateEnums(schemas: Record<string, JsonSchema>): void {
+  for (const schema of Object.values(schemas)) {
+    const fields = (schema.oneOf ?? []).flatMap(({ properties = {} }) => Object.values(properties));
+    const isEnum = ({ $ref }: JsonSchema) => schemas[$ref?.split('/').at(-1) ?? '']?.enum !== undefined;
+    if (!schema.oneOf || !fields.some(({ type }) => type === 'null') || !fields.some(isEnum)) continue;
+    schema.allOf = [{ anyOf: schema.oneOf }, ...(schema.allOf ?? [])];
+    delete schema.oneOf;
+  }
 }
 
 /** Returns the schemas of the alternatives of an object schema; an empty list if it has none. */
@@ -56,6 +70,19 @@ function branchOf(alternative: Alternative, properties: Record<string, JsonSchem
     properties: Object.fromEntries(fields),
     ...(required.length > 0 && { required: [...required] }),
   };
+}
+
+/** Keeps the description of a field with a fixed value only in the first branch that has the field. */
+function withoutRepeats(branches: JsonSchema[]): JsonSchema[] {
+  const described = new Set<string>();
+  for (const { properties = {} } of branches) {
+    for (const [name, property] of Object.entries(properties)) {
+      if (property.const === undefined) continue;
+      if (described.has(name)) delete property.description;
+      described.add(name);
+    }
+  }
+  return branches;
 }
 
 const onlyValue = ({ description }: JsonSchema, value: string): JsonSchema => ({

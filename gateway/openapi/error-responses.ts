@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#kit/errors.ts';
+import type { PublicErrorCode } from '#kit/errors.ts';
 import { errorBody } from '#kit/http/envelope.ts';
 import {
   type Components,
@@ -42,14 +42,14 @@ export const unavailableResponse = (components: Components): Ref => ({
   description: '`UNAVAILABLE`: The gateway is starting or stopping, or cannot reach its dependencies',
 });
 
-function sharedResponse(codes: readonly ErrorCode[], components: Components): Ref {
+function sharedResponse(codes: readonly PublicErrorCode[], components: Components): Ref {
   const joined = codes.map(nameOf).join('Or');
   const name = NAMES[joined] ?? joined;
   components.responses[name] ??= newResponse(codes, components);
   return componentRef('responses', name);
 }
 
-function newResponse(codes: readonly ErrorCode[], components: Components): OpenApiResponse {
+function newResponse(codes: readonly PublicErrorCode[], components: Components): OpenApiResponse {
   const errors = codes.flatMap(sharedErrors);
   const examples = errors.map(({ error, name, meaning, advice }): [string, Example] => [
     name,

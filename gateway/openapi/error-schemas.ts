@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { ERRORS, PUBLIC_CODES, type PublicErrorCode } from '#kit/errors.ts';
 import { type Components, componentRef, type JsonSchema } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
 
-const errorCode = z
-  .enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
-  .meta({ id: 'ErrorCode', description: 'Error code, for programs' });
+const errorCode = z.enum(PUBLIC_CODES).meta({ id: 'ErrorCode', description: 'Error code, for programs' });
 
 /** The schema of the body of every error response. Each error narrows `code` and `details`. */
 export const apiError = z
@@ -28,7 +26,7 @@ const faults = z.array(fault).meta({ description: 'All faults of the request' })
 const seq = z.int().min(0);
 
 /** The fields of `details` next to `code`, for the errors that have some. */
-const FIELDS: Partial<Record<ErrorCode, z.ZodRawShape>> = {
+const FIELDS: Partial<Record<PublicErrorCode, z.ZodRawShape>> = {
   INVALID_REQUEST: { errors: faults },
   INVALID_TARGET: { errors: faults.optional() },
   MISSING_SCOPE: { required_scope: z.string().meta({ description: 'The scope that the key needs' }) },
@@ -58,23 +56,23 @@ const FIELDS: Partial<Record<ErrorCode, z.ZodRawShape>> = {
 };
 
 /** Converts an error code to the name of its component: `NOT_FOUND` becomes `NotFound`. */
-export const nameOf = (code: ErrorCode): string =>
+export const nameOf = (code: PublicErrorCode): string =>
   code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** The schema of `details` of one error. */
-export function detailsOf(code: ErrorCode): z.ZodObject {
+export function detailsOf(code: PublicErrorCode): z.ZodObject {
   return z.object({ code: z.literal(code), ...FIELDS[code] });
 }
 
 /** The schema of `details` of errors that have no further fields. */
-function plainDetails(codes: readonly ErrorCode[]): JsonSchema {
+function plainDetails(codes: readonly PublicErrorCode[]): JsonSchema {
   const [only, ...others] = codes;
   const code: JsonSchema = others.length === 0 ? { const: only } : { enum: [...codes] };
   return { type: 'object', properties: { code }, required: ['code'] };
 }
 
 /** Returns the schema of the body of an error response with one of these codes. Adds shared parts to `components`. */
-export function errorBodySchema(codes: readonly ErrorCode[], { schemas }: Components): JsonSchema {
+export function errorBodySchema(codes: readonly PublicErrorCode[], { schemas }: Components): JsonSchema {
   const withFields = codes.filter((code) => FIELDS[code]);
   const alternatives: JsonSchema[] = withFields.map((code) => {
     const name = `${nameOf(code)}Details`;

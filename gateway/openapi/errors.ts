@@ -1,11 +1,11 @@
-import { ApiError, type ApiErrorOptions, ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { ApiError, type ApiErrorOptions, ERRORS, PUBLIC_CODES, type PublicErrorCode } from '#kit/errors.ts';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { MAX_WEBHOOKS } from '#proto/rest/webhooks.ts';
 
 /** An error that a route can return, as the OpenAPI document describes it. */
 export interface RouteError {
-  code: ErrorCode;
+  code: PublicErrorCode;
   /** The error as it is sent, for the example. */
   error: ApiError;
   /** The name of the error's example. Unlike `code` the name is unique among the errors of a route. */
@@ -18,7 +18,7 @@ export interface RouteError {
 }
 
 /** For each error code, the advice to clients in the OpenAPI document. */
-export const ADVICE: Record<ErrorCode, string> = {
+export const ADVICE: Record<PublicErrorCode, string> = {
   INVALID_REQUEST: 'Fix every fault in `details.errors` and send the request again.',
   INVALID_TARGET: 'Check the ID on the game platform.',
   MISSING_API_KEY: 'Send the key as `X-API-Key` or in `Authorization`.',
@@ -58,7 +58,7 @@ export const ERRORS_WITHOUT_ROUTE = [
   'REQUEST_TIMEOUT',
   'EXPECTATION_FAILED',
   'HEADERS_TOO_LARGE',
-] as const satisfies ErrorCode[];
+] as const satisfies PublicErrorCode[];
 
 /**
  * The codes of errors that every operation can return and that mean the same everywhere. They are the `default` response
@@ -74,14 +74,15 @@ export const DEFAULT_ERRORS = [
   'IP_NOT_ALLOWED',
   'PAYLOAD_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
+  'RATE_LIMITED',
   'INTERNAL',
   'UNAVAILABLE',
   'TIMEOUT',
-] as const satisfies ErrorCode[];
+] as const satisfies PublicErrorCode[];
 
 /** Returns the errors that a route can return, by status, without those of the default response. */
 export function errorsOf(route: Route): Map<number, RouteError[]> {
-  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => canReturn(route, code));
+  const codes = PUBLIC_CODES.filter((code) => canReturn(route, code));
   const errors = codes.map((code) => routeError(code, route.errors?.[code as keyof NonNullable<Route['errors']>]));
   // A status of its own replaces the default response, so it lists all errors with this status.
   const hasOwn400 = errors.some(({ code }) => code === 'INVALID_TARGET');
@@ -92,11 +93,11 @@ export function errorsOf(route: Route): Map<number, RouteError[]> {
 }
 
 /** Returns what an error code means on every route: more than one error if it has several causes. */
-export function sharedErrors(code: ErrorCode): RouteError[] {
+export function sharedErrors(code: PublicErrorCode): RouteError[] {
   return code === 'CONFLICT' ? [routeError(code), idempotencyConflict()] : [routeError(code)];
 }
 
-function canReturn(route: Route, code: ErrorCode): boolean {
+function canReturn(route: Route, code: PublicErrorCode): boolean {
   switch (code) {
     case 'INVALID_TARGET':
     case 'NOT_FOUND':
@@ -111,14 +112,15 @@ function canReturn(route: Route, code: ErrorCode): boolean {
   }
 }
 
-function routeError(code: ErrorCode, special?: string): RouteError {
+function routeError(code: PublicErrorCode, special?: string): RouteError {
   const meaning = special ?? ERRORS[code].text;
   const error = new ApiError(code, { message: meaning, ...EXAMPLES[code] });
-  return { code, error, name: code, meaning, advice: ADVICE[code], isSpecial: special !== undefined };
+  const isSpecial = meaning !== ERRORS[code].text;
+  return { code, error, name: code, meaning, advice: ADVICE[code], isSpecial };
 }
 
 /** What the examples of errors have in addition to the error's code. */
-const EXAMPLES: Partial<Record<ErrorCode, ApiErrorOptions>> = {
+const EXAMPLES: Partial<Record<PublicErrorCode, ApiErrorOptions>> = {
   INVALID_REQUEST: {
     message: 'body.guild_id is required',
     details: { errors: [{ path: 'body.guild_id', message: 'is required' }] },

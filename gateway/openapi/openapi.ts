@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { separateEnums } from './alternatives.ts';
 import {
   type Components,
   type JsonSchema,
@@ -14,6 +15,7 @@ import {
 import { headersTooLargeResponse, shareErrorExamples, unavailableResponse } from './error-responses.ts';
 import { shareExamples } from './examples.ts';
 import { HEADERS, usedHeaders } from './headers.ts';
+import { inlineSchemas } from './inline-schemas.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
@@ -30,6 +32,8 @@ export interface OpenApiOptions {
   version: string;
   /** The public URL of the gateway, without API_PREFIX. */
   serverUrl: string;
+  /** True if the schemas of each body and `data` have names, from which our clients are generated. */
+  hasAllNames?: boolean;
 }
 
 const TAGS: Record<string, string> = {
@@ -63,7 +67,10 @@ const RATE_LIMITS = Object.fromEntries(
 );
 
 /** Builds the OpenAPI 3.1 document from the route table. */
-export function openApiDocument(routes: readonly Route[], { version, serverUrl }: OpenApiOptions): OpenApiDocument {
+export function openApiDocument(
+  routes: readonly Route[],
+  { version, serverUrl, hasAllNames = false }: OpenApiOptions,
+): OpenApiDocument {
   const components: Components = {
     schemas: {},
     responses: {},
@@ -103,7 +110,9 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
   shareParameters(document);
   shareNullables(components.schemas);
   shareErrorExamples(components);
+  separateEnums(components.schemas);
   dropResponseLimits(document);
+  if (!hasAllNames) inlineSchemas(document);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
-import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { API_PREFIX, PLATFORM_FAILED, type Route } from '#proto/rest/route.ts';
 import {
   type Example,
   mediaTypeOf,
@@ -186,14 +186,13 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
 
   test('says which requests with a 403 are counted, and has the headers of a 429', () => {
     expect(responseOf(operation, 'default').description).toContain('only if the cause is `guild_id` in the body');
-    expect(Object.keys(responseOf(operation, 429).headers ?? {})).toEqual(
+    expect(Object.keys(responseOf(operation, 'default').headers ?? {})).toEqual(
       expect.arrayContaining(['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Reset']),
     );
   });
 
   test('documents the errors of its route and the general ones, and no others', () => {
     const expected = new Set([
-      'RATE_LIMITED',
       ...DEFAULT_ERRORS,
       ...(row.writes ? ['CONFLICT'] : []),
       ...Object.keys(row.errors ?? {}),
@@ -201,6 +200,8 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     expect(new Set(rejections.flatMap((status) => [...codesOf(status)]))).toEqual(expected);
     expect(codesOf('default')).toEqual(new Set(DEFAULT_ERRORS));
     for (const meaning of Object.values(row.errors ?? {})) {
+      // The response that all routes share says it.
+      if (meaning === PLATFORM_FAILED) continue;
       expect(JSON.stringify(operation.responses)).toContain(JSON.stringify(meaning).slice(1, -1));
     }
   });

@@ -3,8 +3,8 @@ import type { Route } from '#proto/rest/route.ts';
 /** Returns the name of a route's operation in the OpenAPI document. */
 export const operationIdOf = ({ operationId, name }: Route): string => operationId ?? name;
 
-/** Returns the prefix of the schema names of a route, such as `AddBinding`. */
-export function schemaPrefix(route: Route): string {
-  const name = operationIdOf(route);
-  return name.charAt(0).toUpperCase() + name.slice(1);
+/** Returns the names that the schemas of the body and of the `data` of an operation get, such as `AddBindingRequest`. */
+export function schemaNames(operationId: string): [body: string, data: string] {
+  const prefix = operationId.charAt(0).toUpperCase() + operationId.slice(1);
+  return [`${prefix}Request`, `${prefix}Result`];
 }

@@ -2,7 +2,7 @@ import type { Route } from '#proto/rest/route.ts';
 import { type Components, type JsonSchema, type Operation, resolveRef } from './document.ts';
 import { exampleOf } from './examples.ts';
 import { toNamedSchema } from './json-schema.ts';
-import { operationIdOf, schemaPrefix } from './operation-id.ts';
+import { operationIdOf, schemaNames } from './operation-id.ts';
 import { parametersOf } from './parameters.ts';
 import { responsesOf } from './responses.ts';
 
@@ -37,7 +37,7 @@ function requestBodyOf(
   body: NonNullable<Route['body']>,
   components: Components,
 ): Operation['requestBody'] {
-  const schema = toNamedSchema(body, 'input', components.schemas, `${schemaPrefix(route)}Request`);
+  const schema = toNamedSchema(body, 'input', components.schemas, schemaNames(operationIdOf(route))[0]);
   const { required = [], oneOf } = resolveRef<JsonSchema>(components, schema);
   return {
     required: required.length > 0 || oneOf !== undefined,

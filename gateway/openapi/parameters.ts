@@ -24,7 +24,7 @@ export const SHARED_PARAMETERS = {
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
-    description: 'The `id` of the last received event; the stream continues after it, whatever `after` says',
+    description: 'The `id` of the last received event; takes precedence over `after`',
     schema: { type: 'integer', minimum: 0, examples: [4710] },
   },
 } satisfies Record<string, Parameter>;

@@ -5,8 +5,8 @@ import { partsOf } from './schema-parts.ts';
 const TRIVIAL = [0, 1];
 
 /**
- * Removes `minimum` of counts and IDs from the schemas that only responses have: it helps clients to send valid requests,
- * and in a response it says nothing.
+ * Removes what says nothing in a response from the schemas that only responses have: `minimum` of counts and IDs, which
+ * helps clients to send valid requests, and the type of objects, which their properties imply.
  */
 export function dropResponseLimits(document: OpenApiDocument): void {
   const { paths, components } = document;
@@ -26,6 +26,7 @@ export function dropResponseLimits(document: OpenApiDocument): void {
   const drop = (schema: JsonSchema): void => {
     if (inRequests.has(schema)) return;
     if (TRIVIAL.some((bound) => bound === schema.minimum)) delete schema.minimum;
+    if (schema.type === 'object' && schema.properties) delete schema.type;
     for (const part of partsOf(schema)) drop(part);
   };
   for (const schema of Object.values(components.schemas)) drop(schema);

@@ -7,7 +7,7 @@ import { errorsOf } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
 import { toJsonSchema, toNamedSchema } from './json-schema.ts';
-import { schemaPrefix } from './operation-id.ts';
+import { operationIdOf, schemaNames } from './operation-id.ts';
 
 /** The schema of the fields of every success response. The schema of each response adds its `data`. */
 const success = z
@@ -45,7 +45,7 @@ function successResponse(route: Route, message: string, components: Components):
     const event = toJsonSchema(route.eventStream.event, 'output', components.schemas);
     return { ...rest, content: streamContent(exampleOf(event, components)) };
   }
-  const data = toNamedSchema(route.data, 'output', components.schemas, `${schemaPrefix(route)}Result`);
+  const data = toNamedSchema(route.data, 'output', components.schemas, schemaNames(operationIdOf(route))[1]);
   return { ...rest, content: successContent(data, components) };
 }
 

@@ -10,6 +10,7 @@ const SCALARS: Record<string, z.ZodType> = {
   GameId: gameIdOut,
   GameUsernameInput: optional(gameUsername),
   NumericId: numberId('an ID').meta({ description: 'A positive integer, or a string of its digits' }),
+  NumericIdOrNull: optional(numberId('an ID')),
   Uuid: uuidOut.meta({ description: 'UUID' }),
 };
 

@@ -14,6 +14,10 @@ const VERBS: Record<string, readonly string[]> = {
   stream: ['GET'],
   test: ['POST'],
   validate: ['POST'],
+  search: ['GET'],
+  resolve: ['POST'],
+  explain: ['GET'],
+  preview: ['POST'],
   // Writes
   add: ['POST'],
   create: ['POST'],

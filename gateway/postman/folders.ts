@@ -10,7 +10,11 @@ export interface FolderPlan {
 
 /** The folders by the reader's topics. Operations that are not listed are added to the folder of their tag. */
 export const FOLDERS: readonly FolderPlan[] = [
-  { name: 'Start', description: 'Check the address and the key.', operations: ['getHealth', 'whoami', 'getUsage'] },
+  {
+    name: 'Start',
+    description: 'Check the address and the key.',
+    operations: ['getHealth', 'whoami', 'getUsage', 'getOverview', 'getDoctor'],
+  },
   {
     name: 'Verification',
     description: 'Link chat accounts with game accounts, and look links up.',
@@ -34,11 +38,15 @@ export const FOLDERS: readonly FolderPlan[] = [
     operations: [
       'listMembers',
       'getMember',
+      'searchPeople',
+      'resolveNames',
+      'explainRoles',
       'listRoles',
       'validateBinding',
       'addBinding',
       'updateBinding',
       'testBinding',
+      'previewBinding',
       'listBindings',
       'syncRoles',
       'syncGroup',
@@ -62,6 +70,7 @@ export const FOLDERS: readonly FolderPlan[] = [
       'getPlayerStatuses',
       'listModerationLogs',
       'flagPlayer',
+      'listFlags',
       'checkShield',
       'checkShieldBatch',
       'unflagPlayer',

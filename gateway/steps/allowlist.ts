@@ -1,6 +1,6 @@
+import { type Address, AddressList } from '#kit/downstream/client-address.ts';
 import { ApiError, type Rejection } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
-import { type Address, AddressList } from '../downstream/client-address.ts';
 
 /** Checks client addresses against the IP allowlists of API keys. */
 export class Allowlists {

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#kit/clock.ts';
+import type { Address } from '#kit/downstream/client-address.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { AuthenticationFailures } from '#kit/limits/authentication-failures.ts';
+import type { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
+import { addLimitHeaders, rateLimited } from '#kit/limits/response.ts';
 import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
-import type { Address } from '../downstream/client-address.ts';
 import type { Keys } from '../keys/keys.ts';
-import type { AuthenticationFailures } from '../limits/authentication-failures.ts';
-import type { KeyLookupRates } from '../limits/key-lookup-rates.ts';
-import { addLimitHeaders, rateLimited } from './limit.ts';
 
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
 const KEY_SHAPE = /service_[0-9]{17,20}_[0-9A-Za-z]{6}/;

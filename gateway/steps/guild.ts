@@ -1,5 +1,5 @@
 import { ApiError, invalidRequest, type Rejection } from '#kit/errors.ts';
-import type { Match } from './match.ts';
+import type { Match } from '#kit/http/match.ts';
 
 const MISMATCH = new ApiError('GUILD_MISMATCH');
 

@@ -1,4 +1,4 @@
-import { ApiError, type Rejection } from '#kit/errors.ts';
+import { missingScope, type Rejection } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { grantsScope } from '#proto/rest/scopes.ts';
@@ -11,8 +11,5 @@ export function scopesOf(grant: KeyGrant): readonly string[] | null {
 /** Returns MISSING_SCOPE if the API key lacks the scope that the route requires. */
 export function checkScope(route: Route, grant: KeyGrant): Rejection {
   if (route.scope === null || grantsScope(scopesOf(grant), route.scope)) return undefined;
-  return new ApiError('MISSING_SCOPE', {
-    message: `The API key lacks the scope ${route.scope}`,
-    details: { required_scope: route.scope },
-  });
+  return missingScope(route.scope);
 }

@@ -1,14 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestContext } from '#kit/context.ts';
-import { type ApiError, ERRORS, type ErrorCode, isServerError } from '#kit/errors.ts';
+import { type ApiError, ERRORS, type ErrorCode, isServerError, SERVER_ERRORS } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
-import type { Metrics } from '#kit/telemetry/metrics.ts';
+import { countFromZero, type Metrics } from '#kit/telemetry/metrics.ts';
+import { describeRequest, httpError } from '#kit/telemetry/tracing/http-span.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { OverloadError, OverloadLog } from '../downstream/overload.ts';
 import type { KeyActivity } from '../keys/key-activity.ts';
+import { REJECTIONS } from './rejections.ts';
 
 export interface Outcome {
+  /** The matched route; undefined if there is none. */
+  route: Route | undefined;
   /** When the pipeline began with the request, by performance.now(). */
   started: number;
   /** The milliseconds that a service took to respond. */
@@ -37,6 +43,8 @@ export interface GatewayTelemetryOptions {
   metrics: Metrics;
   log: Logger;
   activity: KeyActivity;
+  /** ACCESS_LOG_SAMPLE_RATIO */
+  accessLogRatio: number;
 }
 
 /** The metrics and log lines of the gateway. No metric label holds an API key, a guild, an address or a raw path. */
@@ -48,20 +56,30 @@ export class GatewayTelemetry {
   readonly #authentication;
   readonly #overload;
   readonly #activity: KeyActivity;
+  readonly #accessLogRatio: number;
 
-  constructor({ metrics, log, activity }: GatewayTelemetryOptions) {
+  constructor({ metrics, log, activity, accessLogRatio }: GatewayTelemetryOptions) {
     this.#log = log;
+    this.#accessLogRatio = accessLogRatio;
     this.#activity = activity;
     this.#requests = metrics.counter(
       'http_requests_total',
       'Requests that were responded to, by route, method and status; 499 = the client disconnected',
       ['route', 'method', 'code'],
     );
-    this.#seconds = metrics.duration(
+    this.#seconds = metrics.requestDuration(
       'http_request_duration_seconds',
-      'Time from the first check of a request until its response is written',
+      'Time from the first check of a request until its response is written; without rejected requests',
       ['route', 'method'],
     );
+    // Alerts compare these series, so each exists before its first request.
+    for (const { name: route, method, status } of ROUTES) {
+      countFromZero(
+        this.#requests,
+        [status, ...SERVER_ERRORS].map((code) => ({ route, method, code })),
+      );
+      this.#seconds.zero({ route, method });
+    }
     this.#overhead = metrics.duration(
       'gateway_overhead_seconds',
       "Part of a request's duration that the gateway took, without the service",
@@ -85,18 +103,21 @@ export class GatewayTelemetry {
     request: IncomingMessage,
     response: ServerResponse,
     context: RequestContext,
-    { started, upstreamMs, rejection }: Outcome,
+    { route: matched, started, upstreamMs, rejection }: Outcome,
   ): void {
-    const { route, keyId } = context;
+    const { requestId, route, keyId, span } = context;
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
     const code = rejection?.httpStatus ?? (isWritten(response) ? response.statusCode : CLIENT_CLOSED_REQUEST);
     this.#requests.inc({ route, method, code });
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
-    this.#seconds.observe({ route, method }, ms / 1000);
+    if (!REJECTIONS.includes(code)) this.#seconds.observe({ route, method }, ms / 1000, span);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (rejection?.httpStatus === 401) this.#authentication.inc({ result: rejection.code });
     this.#writeLine({ method, code, ms: Math.round(ms * 10) / 10 }, rejection);
+    span?.end(rejection && isServerError(rejection) ? rejection.code : httpError(code), () =>
+      describeRequest({ method, route, template: matched && API_PREFIX + matched.path, code, requestId }),
+    );
   }
 
   /** Counts and logs bytes that Node's HTTP parser rejected before they became a request. */
@@ -110,8 +131,13 @@ export class GatewayTelemetry {
     this.#log.error({ err: error }, 'request could not be completed, connection closed');
   }
 
+  /** True for the share of successful requests that is logged at `info`. */
+  #isInAccessLog(): boolean {
+    return this.#accessLogRatio > 0 && Math.random() < this.#accessLogRatio;
+  }
+
   #writeLine(summary: Summary, rejection: ApiError | undefined): void {
-    if (!rejection) return this.#log.debug(summary, 'request completed');
+    if (!rejection) return this.#log[this.#isInAccessLog() ? 'info' : 'debug'](summary, 'request completed');
     if (rejection instanceof OverloadError) return this.#overload.refused(rejection.bound);
     if (isServerError(rejection)) return this.#log.error({ ...summary, err: rejection }, 'request failed');
     this.#log.info({ ...summary, refusal: rejection.code }, 'request rejected');

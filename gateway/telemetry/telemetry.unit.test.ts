@@ -9,15 +9,24 @@ import { OVERLOADS } from '../downstream/overload.ts';
 import { KeyActivity } from '../keys/key-activity.ts';
 import { GatewayTelemetry } from './telemetry.ts';
 
-/** The lines that a rejected request writes. */
-async function linesOf(rejection: ApiError, { requestId = '4e0d-a.b_c', level = 'info' } = {}) {
+/** The lines that a request writes; one without `rejection` succeeds. */
+async function linesOf(
+  rejection: ApiError | undefined,
+  { requestId = '4e0d-a.b_c', level = 'info', accessLogRatio = 0 } = {},
+) {
   const lines: string[] = [];
   const log = await createLog({ service: 'gateway', level, destination: { write: (line) => void lines.push(line) } });
-  const telemetry = new GatewayTelemetry({ metrics: new Metrics(), log, activity: new KeyActivity(systemClock) });
+  const telemetry = new GatewayTelemetry({
+    metrics: new Metrics(),
+    log,
+    activity: new KeyActivity(systemClock),
+    accessLogRatio,
+  });
   const context = { requestId, route: 'lookup.game' };
-  const outcome = { started: performance.now(), upstreamMs: 0, rejection };
+  const outcome = { route: undefined, started: performance.now(), upstreamMs: 0, rejection };
   const request = { method: 'GET', complete: true } as IncomingMessage;
-  requestContext.run(context, () => telemetry.responded(request, {} as ServerResponse, context, outcome));
+  const response = { headersSent: true, writableEnded: true, statusCode: 200 } as ServerResponse;
+  requestContext.run(context, () => telemetry.responded(request, response, context, outcome));
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
@@ -51,4 +60,22 @@ test('rejections are not logged at a higher log level', async () => {
 test('a server error is logged as an error, and an overload rejection as a warning without the request', async () => {
   expect(await linesOf(new ApiError('INTERNAL'))).toMatchObject([{ level: 'error', code: 500, msg: 'request failed' }]);
   expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', refused: 1, bound: 'in_flight' }]);
+});
+
+test('only the configured share of successful requests is logged', async () => {
+  expect(await linesOf(undefined)).toEqual([]);
+  expect(await linesOf(undefined, { accessLogRatio: 1 })).toMatchObject([
+    {
+      level: 'info',
+      request_id: '4e0d-a.b_c',
+      route: 'lookup.game',
+      method: 'GET',
+      code: 200,
+      msg: 'request completed',
+    },
+  ]);
+  const many = await Promise.all(Array.from({ length: 1_000 }, () => linesOf(undefined, { accessLogRatio: 0.5 })));
+  const logged = many.flat().length;
+  expect(logged).toBeGreaterThan(400);
+  expect(logged).toBeLessThan(600);
 });

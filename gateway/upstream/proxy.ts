@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { keepForwarded } from '#kit/downstream/headers.ts';
 import { ApiError, isServerError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
@@ -9,7 +10,6 @@ import type { InternalTls } from '#kit/security/internal-tls.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { keepForwarded } from '../downstream/headers.ts';
 import { type EventRelay, StreamEnded } from '../streams/event-relay.ts';
 import { Attempt, ClientDisconnected, ClientGaveUp, canRetry } from './attempt.ts';
 import { Connections } from './connections.ts';

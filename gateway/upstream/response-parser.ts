@@ -1,5 +1,5 @@
+import { HOP_BY_HOP, trimSpacesAndTabs } from '#kit/downstream/headers.ts';
 import type { HeaderList } from '#kit/http/response-headers.ts';
-import { HOP_BY_HOP, trimSpacesAndTabs } from '../downstream/headers.ts';
 import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } from './response-head.ts';
 
 /** The maximum size of a response head in bytes, the same as in Node's own parser. */

@@ -145,6 +145,8 @@ interface ErrorRow {
 function ownErrors(reference: Ref, components: Components): ErrorRow[] {
   const known = errorsIn([resolveRef<OpenApiResponse>(components, reference)], components);
   const codes = known.map(({ code }) => code);
+  // Every write has the conflict of idempotency keys, which the rules for all routes describe.
+  if (reference.description === undefined && !codes.includes('CONFLICT')) return known;
   return meaningsIn(reference.description ?? '', codes).flatMap(([code, meaning]) => {
     const error = known.find((row) => row.code === code);
     return error ? [{ ...error, meaning }] : [];
