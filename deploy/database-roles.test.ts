@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { allMigrations } from './all-migrations.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
-import { allMigrations } from './migrate.ts';
 
 const PASSWORD = 'pässword "with" \'quotes\' and %';
 const suffix = randomBytes(4).toString('hex');
@@ -134,6 +136,20 @@ test('preparing again changes nothing; another password is set, and the old one 
     `set the password of the role ${auth.user}`,
   ]);
   await databaseRows(as(auth.user, 'another'), 'SELECT 1 FROM auth.schema_migrations');
+});
+
+test('while another session changes the rights on a table, roles are tried again', async () => {
+  const other = new Client({ connectionString: database.url });
+  await other.connect();
+  await other.query('BEGIN');
+  await other.query(`GRANT TRUNCATE ON lookup.links TO ${lookup.user}`);
+  const reports: string[] = [];
+  const running = prepareRoles(database.url, [lookup], { report: (line) => reports.push(line) });
+  await Promise.race([running, vi.waitFor(() => expect(reports).toHaveLength(1), PATIENCE)]);
+  expect(reports[0]).toMatch(new RegExp(`^the role ${lookup.user} is tried again in .* lock timeout$`));
+  await other.query('ROLLBACK');
+  await other.end();
+  expect(await running).toEqual([]);
 });
 
 test('a role without a password is the operator’s: it is granted, not made', async () => {

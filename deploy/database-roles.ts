@@ -1,5 +1,8 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
+import { retryWhileLocked } from '#kit/postgres/lock-retry.ts';
+import { LOCK_PATIENCE_MS, type MigrateOptions } from '#kit/postgres/migrate.ts';
+import { LOCK_TIMEOUT_MS, openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
 
 /** The role with which a service connects. A role without a password was created by the operator and only gets rights. */
 export type ServiceRole = { service: string; user: string; password: string | undefined };
@@ -35,7 +38,8 @@ const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
 /** Advisory lock, so that two migrations do not grant rights concurrently; the number is arbitrary. */
 const LOCK = 5_042_017_327;
 const ITERATIONS = 4096;
-const CONNECT_MS = 10_000;
+/** Less than the time after which PostgreSQL ends the idle session that waits for it. */
+const CONNECT_MS = 5_000;
 /** SQL states of a wrong password and of a role without LOGIN. */
 const REFUSED = ['28P01', '28000'];
 
@@ -52,21 +56,22 @@ export function rolesOf(services: readonly string[], environment: NodeJS.Process
  * Lets each role read and write the tables of its service, but for a few exceptions, and nothing else; a role whose password is given is made, or
  * given that password. `url` is that of the owner of the schemas. Returns what was made or changed, in words.
  */
-export async function prepareRoles(url: string, roles: readonly ServiceRole[]): Promise<string[]> {
-  const client = new Client({
-    connectionString: url,
-    application_name: 'migrate',
-    connectionTimeoutMillis: CONNECT_MS,
-  });
-  client.on('error', () => {});
-  await client.connect();
+export async function prepareRoles(
+  url: string,
+  roles: readonly ServiceRole[],
+  { lockPatienceMs: patienceMs = LOCK_PATIENCE_MS, report = () => {} }: Omit<MigrateOptions, 'url'> = {},
+): Promise<string[]> {
+  const client = await openMigrationSession(url);
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await takeAdvisoryLock(client, LOCK, report);
     const done: string[] = [];
     for (const role of roles) {
-      const change = await makeRole(client, url, role);
+      const onRetry = (error: unknown, pauseMs: number) =>
+        report(`the role ${role.user} is tried again in ${(pauseMs / 1000).toFixed(1)} s: ${String(error)}`);
+      const retry = { patienceMs, lockTimeoutMs: LOCK_TIMEOUT_MS, onRetry };
+      const change = await retryWhileLocked(() => makeRole(client, url, role), retry);
       if (change) done.push(change);
-      await grant(client, role);
+      await retryWhileLocked(() => grant(client, role), retry);
     }
     return done;
   } finally {
@@ -89,10 +94,20 @@ async function makeRole(client: Client, url: string, { user, password }: Service
 }
 
 /** In one transaction, so that no service ever lacks its rights. */
-async function grant(client: Client, { service, user }: ServiceRole): Promise<void> {
+async function grant(client: Client, role: ServiceRole): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await grantRights(client, role);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
+}
+
+async function grantRights(client: Client, { service, user }: ServiceRole): Promise<void> {
   const role = client.escapeIdentifier(user);
   const schema = client.escapeIdentifier(service);
-  await client.query('BEGIN');
   await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
   await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
   await client.query(`GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
@@ -100,7 +115,6 @@ async function grant(client: Client, { service, user }: ServiceRole): Promise<vo
   const { revoked = [], functions = [] } = EXCEPTIONS[service] ?? {};
   for (const [rights, table] of revoked) await client.query(`REVOKE ${rights} ON ${schema}.${table} FROM ${role}`);
   for (const name of functions) await client.query(`GRANT EXECUTE ON FUNCTION ${schema}.${name} TO ${role}`);
-  await client.query('COMMIT');
 }
 
 async function canSignIn(url: string, user: string, password: string): Promise<boolean> {

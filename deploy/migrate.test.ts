@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect, inject, test } from 'vitest';
 import { freePorts } from '#local/ports.ts';
-import { createTestDatabase } from '#test/postgres/database.ts';
+import { createTestDatabase, databaseRows } from '#test/postgres/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { untilReachable } from './migrate.ts';
 
@@ -22,6 +22,15 @@ test('wait-for-schema.ts exits with status 0 and prints nothing if the schema is
   const database = await createTestDatabase();
   const done = await runProgram(['wait-for-schema.ts', 'lookup'], { DATABASE_URL: database.url });
   expect(done).toEqual({ status: 0, output: '' });
+  await database.drop();
+});
+
+test('wait-for-schema.ts exits START_DELAY_SECONDS after it has found the schema complete', async () => {
+  const database = await createTestDatabase();
+  const began = performance.now();
+  const environment = { DATABASE_URL: database.url, START_DELAY_SECONDS: '3' };
+  expect(await runProgram(['wait-for-schema.ts', 'lookup'], environment)).toEqual({ status: 0, output: '' });
+  expect(performance.now() - began).toBeGreaterThan(3_000);
   await database.drop();
 });
 
@@ -67,6 +76,50 @@ test('a service without a schema is refused, with the names of those that have o
   const { status, output } = await runProgram(['wait-for-schema.ts', 'gateway'], {});
   expect(status).toBe(1);
   expect(output).toContain('activity, auth, bindings, events, lookup, members, moderation');
+});
+
+/** A database without the last migration of lookup, and a session that uses the table which this migration changes. */
+async function lockTable() {
+  const database = await createTestDatabase();
+  const client = new Client({ connectionString: database.url, application_name: 'backup' });
+  await client.connect();
+  await client.query("DELETE FROM lookup.schema_migrations WHERE name = '0008_audit'");
+  await client.query('ALTER TABLE lookup.events DROP COLUMN before');
+  await client.query('BEGIN');
+  await client.query('LOCK TABLE lookup.events IN ACCESS SHARE MODE');
+  const stop = async () => {
+    await client.end();
+    await database.drop();
+  };
+  return { url: database.url, client, stop };
+}
+
+test('migrate.ts fails if a table stays locked for MIGRATE_LOCK_WAIT_SECONDS, and prints who locks it', async () => {
+  const { url, client, stop } = await lockTable();
+  const environment = { DATABASE_URL: url, MIGRATE_LOCK_WAIT_SECONDS: '1' };
+  const failed = await runProgram(['migrate.ts'], environment);
+  expect(failed.status).toBe(1);
+  expect(failed.output).toContain('0008_audit.sql failed: canceling statement due to lock timeout');
+  expect(failed.output).toContain('AccessExclusiveLock on lookup.events is blocked by process');
+  expect(failed.output).toContain('application backup');
+  await client.query('COMMIT');
+  expect(await runProgram(['migrate.ts'], environment)).toEqual({ status: 0, output: 'applied lookup/0008_audit\n' });
+  await stop();
+});
+
+test('SIGTERM ends migrate.ts while it waits for a lock, and its sessions in PostgreSQL', async () => {
+  const { url, stop } = await lockTable();
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'migrate.ts')], { env: { DATABASE_URL: url } });
+  let output = '';
+  child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+  const exit = once(child, 'exit');
+  await expect.poll(() => output).toContain('waiting: AccessExclusiveLock on lookup.events is blocked by process');
+  child.kill('SIGTERM');
+  expect(await exit).toEqual([143, null]);
+  const sessions = `SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'migrate%'`;
+  await expect.poll(() => databaseRows(url, sessions)).toEqual([]);
+  await stop();
 });
 
 test('an unreachable server is waited for, up to the given number of seconds', async () => {

@@ -1,34 +1,27 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
-import { type Migrations, migrateServices } from '#kit/postgres/migrate.ts';
+import { type MigrateOptions, migrateServices } from '#kit/postgres/migrate.ts';
 import { type Environment, number, readConfig, url } from '#kit/service/config.ts';
+import { allMigrations } from './all-migrations.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 
-const SERVICES = join(import.meta.dirname, '..', 'services');
 const RETRY_MS = 500;
 const CONNECT_MS = 5_000;
 
-const variables = {
+/** The environment variables of the program that migrates. */
+export const migrateVariables = {
   /** Migrations use a session-level lock, which does not work through a transaction pooler. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   DATABASE_URL: url('postgres', 'postgresql').optional(),
   /** How long to wait for a server that does not respond yet. */
   MIGRATE_WAIT_SECONDS: number(0, 0, 3600),
+  /** How long each migration and each role may wait for locks that other sessions hold. */
+  MIGRATE_LOCK_WAIT_SECONDS: number(300, 1, 86_400),
 };
 
-/** Services with a folder of migrations, in alphabetical order. */
-export function allMigrations(): Migrations[] {
-  return readdirSync(SERVICES)
-    .sort()
-    .map((service) => ({ service, directory: join(SERVICES, service, 'migrations') }))
-    .filter(({ directory }) => existsSync(directory));
-}
-
 /** Applies all missing migrations to a database. Returns their names, such as `service/0001_name`. */
-export async function migrateAll(url: string): Promise<string[]> {
-  const applied = await migrateServices(url, allMigrations());
+export async function migrateAll(url: string, options: Omit<MigrateOptions, 'url'> = {}): Promise<string[]> {
+  const applied = await migrateServices(allMigrations(), { url, ...options });
   return applied.map(({ service, name }) => `${service}/${name}`);
 }
 
@@ -51,15 +44,19 @@ export async function untilReachable(url: string, seconds: number): Promise<void
 }
 
 async function main(environment: Environment): Promise<void> {
-  const config = readConfig(variables, environment);
+  const config = readConfig(migrateVariables, environment);
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL;
   if (!url) throw new Error('DATABASE_URL is not set');
   await untilReachable(url, config.MIGRATE_WAIT_SECONDS);
-  const applied = await migrateAll(url);
+  const options = {
+    report: (line: string) => console.log(line),
+    lockPatienceMs: config.MIGRATE_LOCK_WAIT_SECONDS * 1000,
+  };
+  const applied = await migrateAll(url, options);
   for (const name of applied) console.log(`applied ${name}`);
   if (applied.length === 0) console.log('nothing to migrate');
   const services = allMigrations().map(({ service }) => service);
-  for (const change of await prepareRoles(url, rolesOf(services, environment))) console.log(change);
+  for (const change of await prepareRoles(url, rolesOf(services, environment), options)) console.log(change);
 }
 
 if (import.meta.main) {

@@ -2,20 +2,33 @@
 // The service itself waits too; as an init container this program shows the reason in its own log, and as metrics on the
 // service's ADMIN_PORT.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { openDatabase } from '#kit/postgres/pool.ts';
 import { waitForSchema } from '#kit/postgres/schema.ts';
 import { AdminServer } from '#kit/service/admin-server.ts';
-import { databaseConfig, type Environment, processConfig, readConfig } from '#kit/service/config.ts';
+import { databaseConfig, type Environment, number, processConfig, readConfig } from '#kit/service/config.ts';
 import { Readiness } from '#kit/service/readiness.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { allMigrations } from './migrate.ts';
+import { allMigrations } from './all-migrations.ts';
+
+const { ADMIN_HOST, ADMIN_PORT } = processConfig;
+const { DATABASE_URL } = databaseConfig;
+const variables = {
+  DATABASE_URL,
+  ADMIN_HOST,
+  ADMIN_PORT,
+  /**
+   * How many seconds this program goes on after the schema is complete. With different delays the services of an upgrade
+   * do not start all at once.
+   */
+  START_DELAY_SECONDS: number(0, 0, 600),
+};
 
 async function main(service: string | undefined, environment: Environment): Promise<void> {
   const known = allMigrations().map((migrations) => migrations.service);
   if (service === undefined || !known.includes(service)) throw new Error(`name one of ${known.join(', ')}`);
-  const { ADMIN_HOST, ADMIN_PORT } = processConfig;
-  const config = readConfig({ DATABASE_URL: databaseConfig.DATABASE_URL, ADMIN_HOST, ADMIN_PORT }, environment);
+  const config = readConfig(variables, environment);
   const log = await createLog({ service: `${service} wait-for-schema`, level: 'info' });
   const metrics = new Metrics();
   const admin = new AdminServer({
@@ -29,6 +42,7 @@ async function main(service: string | undefined, environment: Environment): Prom
   const database = openDatabase({ url: config.DATABASE_URL, poolMax: 1, name: service, metrics, log });
   await waitForSchema(database, service, { log, metrics, signal: new AbortController().signal });
   await database.close();
+  await pause(config.START_DELAY_SECONDS * 1000);
   await admin.stop();
 }
 

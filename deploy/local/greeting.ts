@@ -20,12 +20,13 @@ Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C sto
   API           ${gateway}/api/v1
   Docs          ${gateway}/docs
   OpenAPI       ${gateway}/openapi.json
+  Console       ${consoleLines(up)}
   Demo guild    ${demo.guild_id}
   Demo key      ${demo.key}
   Logs          ${data}/logs
   Database      ${withoutPassword(up.database)}
   Redis         ${up.redis === null ? 'none: limits and caches are in memory' : withoutPassword(up.redis)}
-  Simulators    chat ${up.simulators.chat}, game ${up.simulators.game}
+  Simulators    chat ${up.simulators.chat}, game ${up.simulators.game}, OpenID ${up.simulators.oidc}
   Webhooks      ${up.simulators.receiver} receives the demo guild's events and prints them here
   Health and metrics (/livez, /readyz, /metrics)
                 ${admin.join('\n                ')}
@@ -43,6 +44,17 @@ Try it:
 
   curl -N ${key} ${guild} ${gateway}/api/v1/events/stream
 `;
+}
+
+/** The console's address, a link that signs in without an account, and who can sign in with the simulated providers. */
+function consoleLines({ console }: Up): string {
+  if (!console) return 'none';
+  return [
+    console.url,
+    'Sign in as a simulated person, such as lena (owner of the demo guild), or olga (operator of all guilds,',
+    'with the OpenID provider). This link signs in the first who opens it as owner, within 10 minutes:',
+    console.link,
+  ].join('\n                ');
 }
 
 /** Hides the password from terminals and logs. up.json, which only its owner can read, has the whole URL. */

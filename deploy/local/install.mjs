@@ -13,6 +13,9 @@ import { fileURLToPath } from 'node:url';
 const OLDEST_NODE = 24;
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 
+/** Secrets of `npm run release`, which the install scripts of packages must not receive. */
+const SECRETS = ['RELEASE_KEY_PASSPHRASE', 'RELEASE_PASSWORD'];
+
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(repository, 'node_modules');
 const programs = join(modules, '.bin');
@@ -38,6 +41,13 @@ function machinePath() {
     .join(delimiter);
 }
 
+/** The environment of npm, which passes it on to install scripts. */
+function installEnvironment() {
+  const environment = { ...process.env, PATH: machinePath() };
+  for (const name of SECRETS) delete environment[name];
+  return environment;
+}
+
 /** Installs unless another process does so meanwhile, for which it waits. */
 async function install() {
   const lock = await claimInstallation();
@@ -59,7 +69,7 @@ async function installNow() {
   // npm prints to standard error, because standard output belongs to the command.
   const child = spawn(program, parameters, {
     cwd: repository,
-    env: { ...process.env, PATH: machinePath() },
+    env: installEnvironment(),
     stdio: ['ignore', 2, 2],
   });
   const result = await ended(child);

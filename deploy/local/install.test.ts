@@ -23,9 +23,12 @@ function program(name: string, script: string): void {
   writeFileSync(join(folder, 'programs', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
 
-function run(...command: string[]): RunningScript {
+const run = (...command: [string, ...string[]]): RunningScript => runWith({}, ...command);
+
+function runWith(environment: Record<string, string>, ...command: [string, ...string[]]): RunningScript {
   const path = `${join(folder, 'programs')}${delimiter}${process.env['PATH']}`;
-  return runScript([process.execPath, join(folder, 'deploy', 'local', 'install.mjs'), ...command], { PATH: path });
+  const words: [string, ...string[]] = [process.execPath, join(folder, 'deploy', 'local', 'install.mjs'), ...command];
+  return runScript(words, { ...environment, PATH: path });
 }
 
 const calls = (): string[] => readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
@@ -39,6 +42,17 @@ test('packages are installed the first time and when package-lock.json has chang
   writeFileSync(join(folder, 'package-lock.json'), '{"changed": true}');
   expect(await run('true').ended).toBe(0);
   expect(calls()).toHaveLength(2);
+});
+
+test('the secrets of a release reach the command, but not npm and the install scripts that it runs', async () => {
+  program('npm', 'env >> environment; mkdir -p node_modules/.bin');
+  const secrets = { RELEASE_KEY_PASSPHRASE: 'passphrase-1', RELEASE_PASSWORD: 'password-2', OTHER: 'other-3' };
+  const script = runWith(secrets, 'env');
+  expect(await script.ended).toBe(0);
+  expect(script.output()).toMatch(/passphrase-1[^]*password-2|password-2[^]*passphrase-1/);
+  const environment = readFileSync(join(folder, 'environment'), 'utf8');
+  expect(environment).toContain('other-3');
+  expect(environment).not.toMatch(/passphrase-1|password-2/);
 });
 
 test('an installation that was killed is repeated, and no npm process remains', async () => {

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { claimName } from './lock.ts';
 
 const LOWEST = 20_000;
 const ATTEMPTS = 200;
+/** How long, in milliseconds, a port in use may take to become free. */
+const PATIENCE_MS = 3_000;
 
 /**
  * Free ports on 127.0.0.1. They are below the range that the kernel uses for outgoing connections, so that no such
@@ -65,5 +68,18 @@ function lowestOutgoingPort(): number {
     return lowest > LOWEST + 1000 ? lowest : 32_768;
   } catch {
     return 32_768;
+  }
+}
+
+/**
+ * Waits for some seconds until a port is free, because a system that was just killed may still hold it. Throws an error that
+ * names the variable with the port.
+ */
+export async function untilPortFree({ port, variable }: { port: number; variable: string }): Promise<void> {
+  if (port === 0) return;
+  for (const deadline = Date.now() + PATIENCE_MS; !(await isPortFree(port)); await pause(50)) {
+    if (Date.now() > deadline) {
+      throw new Error(`Port ${port} is taken: set ${variable} to another one, or to 0 for any free port`);
+    }
   }
 }

@@ -6,17 +6,20 @@ export type Deployable = {
   name: string;
   /** Path below the repository. */
   main: string;
-  /** Its listeners besides the admin port. Only the gateway has the public one. */
+  /** Its listeners besides the admin port. Clients and browsers connect to `public`. */
   listens: readonly ('public' | 'http' | 'grpc')[];
   /** Services called over gRPC. */
   calls: readonly string[];
   /** Services to which it forwards REST requests. */
-  proxies: readonly string[];
+  forwards: readonly string[];
   /**
    * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `webhooks` to the
-   * servers that receive webhooks.
+   * servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
+   * persons sign in there.
    */
-  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'webhooks')[];
+  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'webhooks' | 'console' | 'sign-in')[];
+  /** True if each replica has one more database connection, on which PostgreSQL notifies it (LISTEN). */
+  notified?: true;
 };
 
 /** All processes, as in production. A new service needs an entry here and one in proto/processes.ts. */
@@ -26,15 +29,16 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'services/auth/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.auth.calls,
-    proxies: PROCESSES.auth.proxies,
-    holds: ['admin', 'database'],
+    forwards: PROCESSES.auth.forwards,
+    holds: ['admin', 'database', 'console', 'sign-in'],
+    notified: true,
   },
   {
     name: 'lookup',
     main: 'services/lookup/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.lookup.calls,
-    proxies: PROCESSES.lookup.proxies,
+    forwards: PROCESSES.lookup.forwards,
     holds: ['admin', 'database'],
   },
   {
@@ -42,7 +46,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'services/bindings/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.bindings.calls,
-    proxies: PROCESSES.bindings.proxies,
+    forwards: PROCESSES.bindings.forwards,
     holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
@@ -50,7 +54,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'services/members/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.members.calls,
-    proxies: PROCESSES.members.proxies,
+    forwards: PROCESSES.members.forwards,
     holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
@@ -58,32 +62,43 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'services/activity/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.activity.calls,
-    proxies: PROCESSES.activity.proxies,
+    forwards: PROCESSES.activity.forwards,
     holds: ['admin', 'database'],
+    notified: true,
   },
   {
     name: 'moderation',
     main: 'services/moderation/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.moderation.calls,
-    proxies: PROCESSES.moderation.proxies,
+    forwards: PROCESSES.moderation.forwards,
     holds: ['admin', 'database'],
+    notified: true,
   },
   {
     name: 'events',
     main: 'services/events/main.ts',
     listens: ['http', 'grpc'],
     calls: PROCESSES.events.calls,
-    proxies: PROCESSES.events.proxies,
+    forwards: PROCESSES.events.forwards,
     holds: ['admin', 'database', 'webhooks'],
+    notified: true,
   },
   {
     name: 'gateway',
     main: 'gateway/main.ts',
     listens: ['public'],
     calls: PROCESSES.gateway.calls,
-    proxies: PROCESSES.gateway.proxies,
+    forwards: PROCESSES.gateway.forwards,
     holds: ['redis'],
+  },
+  {
+    name: 'console',
+    main: 'services/console/main.ts',
+    listens: ['public'],
+    calls: PROCESSES.console.calls,
+    forwards: PROCESSES.console.forwards,
+    holds: ['redis', 'console'],
   },
 ];
 
@@ -100,14 +115,20 @@ export type Shared = {
   roots: Roots;
   chatUrl: string;
   gameUrl: string;
+  /** The simulated OpenID provider. */
+  oidcUrl: string;
+  /** The origin under which browsers open the console. */
+  consoleUrl: string;
+  /** The URL of the gateway. */
+  gatewayUrl: string;
 };
 
 const HOST = '127.0.0.1';
-const PORT_VARIABLES = { public: 'GATEWAY_PORT', http: 'HTTP_PORT', grpc: 'GRPC_PORT', admin: 'ADMIN_PORT' } as const;
+const PORT_VARIABLES = { http: 'HTTP_PORT', grpc: 'GRPC_PORT', admin: 'ADMIN_PORT' } as const;
 const GAME_URLS = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((name) => `GAME_${name}_URL`);
 /** Variables that are not inherited from our own environment: a process only gets those that its entry names. */
 const GIVEN =
-  /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|GAME_\w+|\w+_PORT|npm_\w+)$/;
+  /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|CHAT_OAUTH_\w+|OIDC_\w+|CONSOLE_URL|GAME_\w+|\w+_PORT|npm_\w+)$/;
 
 /** The operator's settings without variables of single processes, such as secrets and ports. */
 export function withoutOthers(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -134,16 +155,20 @@ export function environmentOf(
     INTERNAL_KEYS: internalKeysOf(deployable.name, shared.roots),
     ADMIN_PORT: String(own.admin),
   };
-  for (const listener of deployable.listens) environment[PORT_VARIABLES[listener]] = String(own[listener]);
+  for (const listener of deployable.listens) environment[portVariable(deployable, listener)] = String(own[listener]);
   for (const peer of deployable.calls) {
     environment[`${peer.toUpperCase()}_GRPC_ADDRESS`] = `${HOST}:${portsOf(ports, peer).grpc}`;
   }
   const scheme = inherited['INTERNAL_TLS_CERT_FILE'] ? 'https' : 'http';
-  for (const peer of deployable.proxies) {
+  for (const peer of deployable.forwards) {
     environment[`${peer.toUpperCase()}_HTTP_URL`] = `${scheme}://${HOST}:${portsOf(ports, peer).http}`;
   }
   for (const held of deployable.holds) Object.assign(environment, holdings(held, shared, inherited));
   return environment;
+}
+
+function portVariable({ name }: Deployable, listener: Deployable['listens'][number]): string {
+  return listener === 'public' ? `${name.toUpperCase()}_PORT` : PORT_VARIABLES[listener];
 }
 
 function holdings(held: Deployable['holds'][number], shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -159,6 +184,8 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
       WEBHOOKS_ALLOW_HTTP: inherited['WEBHOOKS_ALLOW_HTTP'] || 'true',
       WEBHOOKS_ALLOWED_NETWORKS: inherited['WEBHOOKS_ALLOWED_NETWORKS'] || '127.0.0.0/8,::1',
     },
+    console: { CONSOLE_URL: shared.consoleUrl, PUBLIC_URL: inherited['PUBLIC_URL'] || shared.gatewayUrl },
+    'sign-in': signIn(shared, inherited),
   };
   return given[held];
 }
@@ -172,6 +199,30 @@ function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.Process
   };
   for (const name of GAME_URLS) environment[name] = inherited[name] || shared.gameUrl;
   return environment;
+}
+
+/** The application of the console as the simulated providers know it. */
+const SIMULATED = {
+  chat: { id: '940000000000000001', secret: 'chat-client-secret' },
+  oidc: { id: 'guild-data', secret: 'openid-client-secret' },
+} as const;
+const SIGN_IN = /^(?:CHAT_OAUTH|OIDC)_/;
+
+/** The simulated providers, unless the operator has set others. */
+function signIn(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const given = Object.entries(inherited).filter(([name, value]) => SIGN_IN.test(name) && value);
+  const chatApi = { CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10` };
+  if (given.length > 0) return { ...chatApi, ...Object.fromEntries(given) };
+  return {
+    ...chatApi,
+    CHAT_OAUTH_AUTHORIZE_URL: `${shared.chatUrl}/oauth2/authorize`,
+    CHAT_OAUTH_CLIENT_ID: SIMULATED.chat.id,
+    CHAT_OAUTH_CLIENT_SECRET: SIMULATED.chat.secret,
+    OIDC_ISSUER: shared.oidcUrl,
+    OIDC_CLIENT_ID: SIMULATED.oidc.id,
+    OIDC_CLIENT_SECRET: SIMULATED.oidc.secret,
+    OIDC_LABEL: 'Simulated OpenID provider',
+  };
 }
 
 function portsOf(ports: Readonly<Record<string, Ports>>, name: string): Ports {

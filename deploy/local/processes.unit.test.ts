@@ -12,6 +12,7 @@ const ports: Record<string, Ports> = {
   moderation: { admin: 16, http: 17, grpc: 18 },
   events: { admin: 19, http: 20, grpc: 21 },
   gateway: { admin: 12, public: 8080 },
+  console: { admin: 23, public: 8090 },
 };
 const shared: Shared = {
   databaseUrl: 'postgres://database',
@@ -20,6 +21,9 @@ const shared: Shared = {
   roots: { internal: ['the internal root secret'], admin: ["the operators' root secret"] },
   chatUrl: 'http://chat',
   gameUrl: 'http://game',
+  oidcUrl: 'http://oidc',
+  consoleUrl: 'http://console',
+  gatewayUrl: 'http://gateway',
 };
 
 function environment(name: string, inherited: NodeJS.ProcessEnv = {}, change: Partial<Shared> = {}): NodeJS.ProcessEnv {
@@ -47,6 +51,20 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     EVENTS_HTTP_URL: 'http://127.0.0.1:20',
     REDIS_URL: 'redis://redis',
   });
+});
+
+test('the console holds its public address, neither the database nor an OAuth secret; auth holds the providers', () => {
+  const given = environment('console');
+  expect(given).toMatchObject({
+    CONSOLE_PORT: '8090',
+    CONSOLE_URL: 'http://console',
+    AUTH_GRPC_ADDRESS: '127.0.0.1:2',
+  });
+  expect(Object.keys(given)).not.toEqual(expect.arrayContaining([expect.stringMatching(/OAUTH|OIDC|DATABASE|CHAT/)]));
+  expect(environment('auth')).toMatchObject({ CONSOLE_URL: 'http://console', OIDC_ISSUER: 'http://oidc' });
+  const real = { OIDC_ISSUER: 'https://id.example', OIDC_CLIENT_ID: 'a', OIDC_CLIENT_SECRET: 'b' };
+  expect(environment('auth', real)).toMatchObject(real);
+  expect(environment('auth', real)).not.toHaveProperty('CHAT_OAUTH_CLIENT_ID');
 });
 
 test('no process is given a root secret, whatever the shell has set, and each has the keys of its own', () => {
@@ -95,5 +113,5 @@ test('without Redis there is no REDIS_URL, so limits and caches are kept in memo
 
 test('the table names only processes that exist', () => {
   const names = DEPLOYABLES.map(({ name }) => name);
-  for (const { calls, proxies } of DEPLOYABLES) expect(names).toEqual(expect.arrayContaining([...calls, ...proxies]));
+  for (const { calls, forwards } of DEPLOYABLES) expect(names).toEqual(expect.arrayContaining([...calls, ...forwards]));
 });

@@ -7,7 +7,10 @@ import { lockFolder } from './lock.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { System, type SystemOptions } from './system.ts';
 
-export type SessionOptions = Pick<SystemOptions, 'repository' | 'deployables' | 'simulators' | 'makeDemo'> & {
+export type SessionOptions = Pick<
+  SystemOptions,
+  'repository' | 'programs' | 'deployables' | 'simulators' | 'makeDemo' | 'console'
+> & {
   /** Given by `npm run dev`: what restarts processes when their source changes. */
   createDevelopment?: (dataFolder: string) => Development;
 };
@@ -30,9 +33,8 @@ export async function runUntilStopped(options: SessionOptions): Promise<number> 
     const isTerminal = process.stdout.isTTY;
     const development = options.createDevelopment?.(settings.dataFolder);
     development?.start();
-    const { repository, deployables, simulators, makeDemo } = options;
-    const given = { repository, deployables, simulators, makeDemo, settings, development, isTerminal };
-    system = new System({ ...given, environment: process.env, report: console.log });
+    const { createDevelopment: _createDevelopment, ...parts } = options;
+    system = new System({ ...parts, settings, development, isTerminal, environment: process.env, report: console.log });
     const ready = system.start().then((up) => {
       console.log(greeting(up, settings.dataFolder, (Date.now() - begun) / 1000));
       return stopRequested;

@@ -1,10 +1,15 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Environment, port, readConfig, redisUrl, url } from '#kit/service/config.ts';
+import { ConfigError, type Environment, origin, port, readConfig, redisUrl, url } from '#kit/service/config.ts';
 
 export type Settings = {
   dataFolder: string;
+  /** The folder of bundled programs; undefined if `npm start` writes them itself. */
+  appFolder: string | undefined;
   gatewayPort: number;
+  consolePort: number;
+  /** The origin under which browsers open the console, if it is not this machine. */
+  consoleUrl: string | undefined;
   /** Servers of the operator; undefined if `npm start` starts its own. */
   databaseUrl: string | undefined;
   databaseDirectUrl: string | undefined;
@@ -13,7 +18,10 @@ export type Settings = {
 
 const variables = {
   DATA_DIR: z.string().optional(),
+  /** A folder that `node deploy/bundle/app.ts FOLDER` has written. */
+  APP_FOLDER: z.string().optional(),
   GATEWAY_PORT: port(8080),
+  CONSOLE_URL: origin('http', 'https').optional(),
   DATABASE_URL: url('postgres', 'postgresql').optional(),
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   REDIS_URL: redisUrl().optional(),
@@ -27,9 +35,20 @@ export function readSettings(environment: Environment, repository: string): Sett
   }
   return {
     dataFolder: config.DATA_DIR === undefined ? join(repository, '.data') : resolve(config.DATA_DIR),
+    appFolder: config.APP_FOLDER === undefined ? undefined : resolve(config.APP_FOLDER),
     gatewayPort: config.GATEWAY_PORT,
+    consolePort: consolePort(config.GATEWAY_PORT, environment),
+    consoleUrl: config.CONSOLE_URL,
     databaseUrl: config.DATABASE_URL,
     databaseDirectUrl: config.DATABASE_DIRECT_URL,
     redisUrl: config.REDIS_URL,
   };
 }
+
+/** CONSOLE_PORT; by default 10 more than GATEWAY_PORT, so that a second system needs only one other port. */
+function consolePort(gatewayPort: number, environment: Environment): number {
+  const fallback = gatewayPort === 0 ? 0 : Math.min(gatewayPort + 10, MAX_PORT);
+  return readConfig({ CONSOLE_PORT: port(fallback) }, environment).CONSOLE_PORT;
+}
+
+const MAX_PORT = 65_535;

@@ -7,10 +7,18 @@ test('the defaults are a folder in the checkout, port 8080, and our own PostgreS
   expect(read({ DATABASE_URL: '', REDIS_URL: '' })).toEqual({
     dataFolder: '/checkout/.data',
     gatewayPort: 8080,
+    consolePort: 8090,
+    consoleUrl: undefined,
     databaseUrl: undefined,
     databaseDirectUrl: undefined,
     redisUrl: undefined,
   });
+});
+
+test("the console's port is 10 above the gateway's unless it is set, and free if the gateway's is", () => {
+  const port = (environment: Record<string, string>) => read(environment).consolePort;
+  expect([port({ GATEWAY_PORT: '9000' }), port({ GATEWAY_PORT: '0' })]).toEqual([9010, 0]);
+  expect([port({ GATEWAY_PORT: '65535' }), port({ CONSOLE_PORT: '7000' })]).toEqual([65_535, 7000]);
 });
 
 test.each(['redis://host:6379/1', 'rediss://host', 'redis+sentinel://host:26379/mymaster', 'redis+cluster://a:1,b:2'])(

@@ -1,29 +1,33 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Roots } from '#kit/security/process-keys.ts';
-import { readRoots } from '#kit/service/config.ts';
+import { readRoots } from '#kit/service/root-secrets.ts';
 import { migrateAll } from '../migrate.ts';
 import type { Program } from './child.ts';
+import type { ConsoleSetUp, ConsoleUp } from './console.ts';
 import type { Demo } from './demo/demo.ts';
 import type { Development } from './development.ts';
 import { ensureSecret, privateFolder, writePrivately } from './files.ts';
+import type { Operator } from './guildctl.ts';
 import { LogFile } from './logs.ts';
 import { nodeProgram } from './node-program.ts';
-import { freePorts, isPortFree } from './ports.ts';
+import { freePorts, untilPortFree } from './ports.ts';
 import { preparePostgres } from './postgres.ts';
 import { type Deployable, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
+import type { Programs } from './programs.ts';
 import { prepareRedis } from './redis.ts';
 import type { Settings } from './settings.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** The addresses of the simulated platforms, and of the simulated receiver of webhooks. */
-type Simulated = { chat: string; game: string; receiver: string };
+/** The addresses of the simulated platforms, of the simulated receiver of webhooks, and of the simulated OpenID provider. */
+type Simulated = { chat: string; game: string; receiver: string; oidc: string };
 
 /** The content of `up.json`. */
 export type Up = {
   pid: number;
   gateway: string;
+  /** Missing if the system has no console. */
+  console?: ConsoleUp | undefined;
   services: Record<string, { pid: number; http?: string | null; grpc?: string; admin: string }>;
   simulators: Simulated;
   database: string;
@@ -34,18 +38,20 @@ export type Up = {
 export type DemoMaker = (options: {
   folder: string;
   gateway: string;
-  authAddress: string;
-  adminSecret: string;
+  operator: Operator;
   receiver: string;
 }) => Promise<Demo>;
 
 export type SystemOptions = {
   settings: Settings;
   repository: string;
+  programs: Programs;
   deployables: readonly Deployable[];
   /** Path of the simulators' main file below the repository. */
   simulators: string;
   makeDemo: DemoMaker;
+  /** Undefined in tests whose console is not the real one. */
+  console?: ConsoleSetUp | undefined;
   environment: NodeJS.ProcessEnv;
   report: (text: string) => void;
   isTerminal: boolean;
@@ -53,14 +59,14 @@ export type SystemOptions = {
   development?: Development | undefined;
 };
 
-const PORT_PATIENCE = 3_000;
-
 /** Storage, simulators, services and gateway on one machine. An instance is started once and stopped once. */
 export class System {
   private readonly options: SystemOptions;
   private readonly folder: string;
   private readonly supervisor: Supervisor;
   private up: Up | undefined;
+  /** The main file of a program; set once the programs are prepared. */
+  private mainOf!: Awaited<ReturnType<Programs>>;
   private readonly stopping = new AbortController();
   /** Resolves when no part of the storage is being started any more; never rejects. */
   private storage: Promise<unknown> = Promise.resolve();
@@ -76,9 +82,14 @@ export class System {
     const { settings } = this.options;
     rmSync(this.upFile, { force: true });
     const ports = await this.choosePorts();
-    const storage = [this.startDatabase(), this.startRedis(), this.startSimulators()] as const;
+    const programs = this.options.programs(settings).then((mainOf) => {
+      this.mainOf = mainOf;
+      return this.startSimulators();
+    });
+    const storage = [this.startDatabase(), this.startRedis(), programs] as const;
     this.storage = Promise.allSettled(storage);
     const [database, redis, simulators] = await Promise.all(storage);
+    const gateway = `http://127.0.0.1:${ports['gateway']?.public ?? settings.gatewayPort}`;
     const shared: Shared = {
       databaseUrl: database,
       databaseDirectUrl: settings.databaseDirectUrl,
@@ -86,19 +97,35 @@ export class System {
       roots: this.roots(),
       chatUrl: simulators.chat,
       gameUrl: simulators.game,
+      oidcUrl: simulators.oidc,
+      consoleUrl: settings.consoleUrl ?? `http://127.0.0.1:${ports['console']?.public ?? settings.consolePort}`,
+      gatewayUrl: gateway,
     };
     await this.migrate(settings.databaseDirectUrl ?? database);
     await this.startDeployables(ports, shared);
-    const gateway = `http://127.0.0.1:${ports['gateway']?.public ?? settings.gatewayPort}`;
-    const authAddress = `127.0.0.1:${ports['auth']?.grpc}`;
+    const operator = {
+      guildctl: this.mainOf('guildctl', 'services/cli/main.ts'),
+      authAddress: `127.0.0.1:${ports['auth']?.grpc}`,
+      adminSecret: shared.roots.admin.join(','),
+    };
     const demo = await this.options.makeDemo({
       folder: this.folder,
       gateway,
-      authAddress,
-      adminSecret: shared.roots.admin.join(','),
+      operator,
       receiver: simulators.receiver,
     });
-    const up = { pid: process.pid, gateway, services: this.services(ports), simulators, database, redis, demo };
+    const link = await this.options.console?.createLink({ guildId: demo.guild_id, ...operator });
+    const console = link === undefined ? undefined : { url: shared.consoleUrl, link };
+    const up = {
+      pid: process.pid,
+      gateway,
+      console,
+      services: this.services(ports),
+      simulators,
+      database,
+      redis,
+      demo,
+    };
     this.stopping.signal.throwIfAborted();
     this.up = up;
     this.announce();
@@ -153,14 +180,18 @@ export class System {
 
   private async choosePorts(): Promise<Record<string, Ports>> {
     const { deployables, settings } = this.options;
-    if (settings.gatewayPort !== 0) await untilFree(settings.gatewayPort);
+    const fixed: Record<string, { port: number; variable: string }> = {
+      gateway: { port: settings.gatewayPort, variable: 'GATEWAY_PORT' },
+      console: { port: settings.consolePort, variable: 'CONSOLE_PORT' },
+    };
+    for (const { name } of deployables) if (fixed[name]) await untilPortFree(fixed[name]);
     const count = deployables.reduce((sum, { listens }) => sum + listens.length + 1, 0);
     const free = await freePorts(count);
     const next = (): number => free.pop() ?? 0;
-    const portsOf = ({ listens }: Deployable): Ports => ({
+    const portsOf = ({ name, listens }: Deployable): Ports => ({
       admin: next(),
       ...Object.fromEntries(listens.map((listener) => [listener, next()])),
-      ...(listens.includes('public') && settings.gatewayPort !== 0 ? { public: settings.gatewayPort } : {}),
+      ...(fixed[name]?.port ? { public: fixed[name].port } : {}),
     });
     return Object.fromEntries(deployables.map((deployable) => [deployable.name, portsOf(deployable)]));
   }
@@ -191,12 +222,13 @@ export class System {
   }
 
   private async startSimulators(): Promise<Simulated> {
-    const [chatPort = 0, gamePort = 0, receiverPort = 0] = await freePorts(3);
+    const [chatPort = 0, gamePort = 0, receiverPort = 0, oidcPort = 0] = await freePorts(4);
     const environment = {
       ...withoutOthers(this.options.environment),
       CHAT_SIMULATOR_PORT: String(chatPort),
       GAME_SIMULATOR_PORT: String(gamePort),
       RECEIVER_SIMULATOR_PORT: String(receiverPort),
+      OIDC_SIMULATOR_PORT: String(oidcPort),
     };
     const [chat, game] = [`http://127.0.0.1:${chatPort}`, `http://127.0.0.1:${gamePort}`];
     const receiver = `http://127.0.0.1:${receiverPort}`;
@@ -204,7 +236,7 @@ export class System {
     const program = this.nodeProgram('simulators', this.options.simulators, environment, worlds);
     await this.supervisor.run({ ...program, stage: 'service' });
     this.options.report('The simulated chat and game platforms and the receiver of webhooks are ready');
-    return { chat, game, receiver };
+    return { chat, game, receiver, oidc: `http://127.0.0.1:${oidcPort}` };
   }
 
   private async startDeployables(ports: Record<string, Ports>, shared: Shared): Promise<void> {
@@ -221,10 +253,10 @@ export class System {
 
   /** One of our own programs, which is ready when each of these URLs responds with 200. */
   private nodeProgram(name: string, main: string, environment: NodeJS.ProcessEnv, readyUrls: string[]): Program {
-    const { repository, isTerminal, report, development } = this.options;
+    const { isTerminal, report, development } = this.options;
     const program = nodeProgram({
       name,
-      main: join(repository, main),
+      main: this.mainOf(name, main),
       environment,
       readyUrls,
       log: this.log(name),
@@ -253,15 +285,6 @@ function addressesOf(listens: Deployable['listens'], ports: Ports): Up['services
   if (listens.includes('public')) return { pid: 0, admin };
   const http = ports.http === undefined ? null : `http://127.0.0.1:${ports.http}`;
   return { pid: 0, http, grpc: `127.0.0.1:${ports.grpc}`, admin };
-}
-
-/** Waits for some seconds, because a system that was just killed may still hold the port. */
-async function untilFree(port: number): Promise<void> {
-  for (const deadline = Date.now() + PORT_PATIENCE; !(await isPortFree(port)); await pause(50)) {
-    if (Date.now() > deadline) {
-      throw new Error(`Port ${port} is taken: set GATEWAY_PORT to another one, or to 0 for any free port`);
-    }
-  }
 }
 
 function messageOf(error: unknown): string {

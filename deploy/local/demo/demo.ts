@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { privateFolder, writePrivately } from '../files.ts';
-import { withoutOthers } from '../processes.ts';
+import { type Operator, runGuildctl } from '../guildctl.ts';
 import { call } from './call.ts';
 import { makeDemoWebhook } from './webhook.ts';
 
@@ -14,8 +12,7 @@ export type DemoOptions = {
   folder: string;
   /** The base URL of the gateway of the running system. */
   gateway: string;
-  authAddress: string;
-  adminSecret: string;
+  operator: Operator;
   /** The base URL of the simulated receiver of webhooks. */
   receiver: string;
 };
@@ -29,8 +26,6 @@ export const DEMO_LINKS = [
   { chat_id: '920000000000000002', game_id: 7002, game_username: 'BrunoSails' },
   { chat_id: '920000000000000003', game_id: 7003, game_username: 'ChiaraKnots' },
 ] as const;
-
-const TIMEOUT = 20_000;
 
 /** Creates the demo guild's key, links and webhook the first time, and uses them again later. */
 export async function makeDemo(options: DemoOptions): Promise<Demo> {
@@ -53,19 +48,11 @@ async function storedKey({ folder, gateway }: DemoOptions): Promise<string | und
   throw new Error(`The gateway responded with ${status} to the demo key`);
 }
 
-async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Promise<string> {
-  const guildctl = join(import.meta.dirname, '..', '..', '..', 'services', 'cli', 'main.ts');
-  const command = [guildctl, 'keys', 'create', '--guild', DEMO_GUILD, '--all-scopes', '--name', 'Demo', '--json'];
-  const { stdout } = await promisify(execFile)(process.execPath, command, {
-    timeout: TIMEOUT,
-    env: { ...withoutOthers(process.env), GUILDCTL_AUTH: authAddress, ADMIN_SECRETS: adminSecret },
-  });
-  const created: unknown = JSON.parse(stdout);
-  if (typeof created !== 'object' || created === null || !('key' in created) || typeof created.key !== 'string') {
-    throw new Error('guildctl keys create printed no key');
-  }
-  writePrivately(keyFile(folder), `${created.key}\n`);
-  return created.key;
+async function createKey({ folder, operator }: DemoOptions): Promise<string> {
+  const command = ['keys', 'create', '--guild', DEMO_GUILD, '--all-scopes', '--name', 'Demo'];
+  const key = await runGuildctl(command, 'key', operator);
+  writePrivately(keyFile(folder), `${key}\n`);
+  return key;
 }
 
 async function createLink(gateway: string, key: string, link: (typeof DEMO_LINKS)[number]): Promise<void> {
