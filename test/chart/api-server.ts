@@ -21,17 +21,17 @@ const OWNED = { 'meta.helm.sh/release-name': 'guild', 'meta.helm.sh/release-name
 export interface ApiServer {
   /** Path for KUBECONFIG. */
   kubeconfig: string;
-  /** Creates or replaces Secrets as Helm does. */
-  install(...secrets: Manifest[]): void;
-  remove(secret: Manifest): void;
+  /** Creates or replaces Secrets and ConfigMaps as Helm does. */
+  install(...objects: Manifest[]): void;
+  remove(object: Manifest): void;
   stop(): Promise<void>;
 }
 
-/** The part of the Kubernetes API that Helm needs to render templates that look up Secrets. */
+/** The part of the Kubernetes API that Helm needs to render templates that look up Secrets and ConfigMaps. */
 export async function startApiServer(): Promise<ApiServer> {
-  const secrets = new Map<string, Manifest>();
+  const objects = new Map<string, Manifest>();
   const server = createServer((request, response) => {
-    const found = answer(request.url?.split('?')[0] ?? '', secrets);
+    const found = answer(request.url?.split('?')[0] ?? '', objects);
     response.writeHead(found ? 200 : 404, { 'content-type': 'application/json' });
     response.end(JSON.stringify(found ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404 }));
   });
@@ -53,20 +53,22 @@ export async function startApiServer(): Promise<ApiServer> {
     rmSync(folder, { recursive: true });
   };
   const install = (...all: Manifest[]) => {
-    for (const one of all)
-      secrets.set(one.metadata.name, { ...one, metadata: { ...one.metadata, annotations: OWNED } });
+    for (const one of all) objects.set(keyOf(one), { ...one, metadata: { ...one.metadata, annotations: OWNED } });
   };
-  return { kubeconfig, install, remove: ({ metadata }) => void secrets.delete(metadata.name), stop };
+  return { kubeconfig, install, remove: (one) => void objects.delete(keyOf(one)), stop };
 }
 
-function answer(path: string, secrets: ReadonlyMap<string, Manifest>): object | undefined {
+/** As in the path of a request. */
+const keyOf = ({ kind, metadata }: Manifest) => `${kind.toLowerCase()}s/${metadata.name}`;
+
+function answer(path: string, objects: ReadonlyMap<string, Manifest>): object | undefined {
   if (path === '/version') return { major: '1', minor: '37', gitVersion: 'v1.37.0' };
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'] };
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups() };
   const [, , listed] = /^\/(api|apis)\/(.+)$/.exec(path) ?? [];
   if (listed !== undefined && KINDS[listed]) return resourcesOf(listed);
-  const [, name = ''] = /^\/api\/v1\/namespaces\/[^/]+\/secrets\/([^/]+)$/.exec(path) ?? [];
-  return secrets.get(name);
+  const [, key = ''] = /^\/api\/v1\/namespaces\/[^/]+\/((?:secrets|configmaps)\/[^/]+)$/.exec(path) ?? [];
+  return objects.get(key);
 }
 
 function groups() {

@@ -17,6 +17,14 @@ export const schema = JSON.parse(readChart('values.schema.json')) as JsonObject;
 export const VALUE_SETS = readdirSync(join(CHART, 'ci')).map((file) => file.replace('-values.yaml', ''));
 export const valueSet = (name: string) => join(CHART, 'ci', `${name}-values.yaml`);
 
+type Parts = { console?: { enabled?: boolean }; tracing?: { endpoint?: string } };
+const readValueSet = (name: string) => parse(readFileSync(valueSet(name), 'utf8')) as Parts;
+
+/** True if a value set enables the console. */
+export const hasConsole = (name: string): boolean => readValueSet(name).console?.enabled === true;
+/** True if a value set names a collector of traces. */
+export const isTraced = (name: string): boolean => readValueSet(name).tracing?.endpoint !== undefined;
+
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -44,11 +52,11 @@ function resolve(at: Json | undefined): JsonObject | undefined {
   return resolve(definitions[reference.replace('#/definitions/', '')]);
 }
 
-/** Every path in the schema, except those of `config`, which services define. */
+/** Every path in the schema, except those of `config`, which services define, and of objects that also have other names. */
 export function schemaPaths(at: Json | undefined = schema, path: string[] = []): string[][] {
   const here = resolve(at);
   const properties = here?.['properties'];
-  if (!isObject(properties)) return [path];
+  if (!isObject(properties) || (here?.['patternProperties'] && path.length > 0)) return [path];
   return Object.entries(properties).flatMap(([name, inner]) =>
     name === 'config' ? [[...path, name]] : schemaPaths(inner, [...path, name]),
   );

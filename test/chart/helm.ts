@@ -74,6 +74,8 @@ export async function render({
 
 export function manifests(text: string): Manifest[] {
   const documents = parseAllDocuments(text, { merge: true });
+  // Such as a name that is twice in one object.
+  for (const { errors } of documents) if (errors[0] !== undefined) throw errors[0];
   const found = documents.map((document) => document.toJS() as Manifest | null).filter((one) => one !== null);
   const key = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
   return found.sort((one, other) => (key(one) < key(other) ? -1 : 1));

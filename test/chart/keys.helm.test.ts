@@ -3,31 +3,37 @@ import { parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, purposesOf } from '#kit/security/purposes.ts';
 import { startApiServer } from './api-server.ts';
 import { type JsonObject, valueSet } from './chart.ts';
-import { helms, type Manifest, podsOf, render } from './helm.ts';
+import { helms, type Manifest, render } from './helm.ts';
+import { type PodSpec, podTemplates } from './manifests.ts';
 
-/** The Secrets from which the pod of each component gets variables. */
+/** Those that hold keys with the values of a set; the console is only there if it is enabled. */
+const holdersWith = (name: string) => KEY_HOLDERS.filter((holder) => holder !== 'console' || name.includes('console'));
+
+/** The Secrets from which the pod of each component gets its keys. */
 function keySecretsOf(all: readonly Manifest[]): Record<string, string[]> {
-  const pods = all
-    .filter(({ kind }) => kind === 'Deployment')
-    .map((one) => [one, podsOf(one)[0] as JsonObject] as const);
-  return Object.fromEntries(
-    pods.map(([{ metadata }, pod]) => {
-      const names = JSON.stringify(pod).matchAll(/"name":"([^"]+)","key":"internal-keys"/g);
-      return [metadata.labels?.['app.kubernetes.io/component'], [...names].map(([, name]) => name)];
-    }),
-  );
+  const pods = [...podTemplates(all)].filter(([, { owner }]) => owner.kind === 'Deployment');
+  const secretsOf = ({ containers }: PodSpec) =>
+    containers.flatMap(({ env = [] }) => env.filter(({ name }) => name === 'INTERNAL_KEYS').map(secretOf));
+  return Object.fromEntries(pods.map(([component, { spec }]) => [component, secretsOf(spec)]));
 }
+
+const secretOf = ({ valueFrom }: { valueFrom?: JsonObject }) =>
+  (valueFrom?.['secretKeyRef'] as { name: string } | undefined)?.name ?? '';
 
 test.each([
   ['evaluation', 'guild-guild-data-keys'],
   ['production', 'guild-data-keys'],
+  ['console', 'guild-data-keys'],
+  ['evaluation-console', 'guild-guild-data-keys'],
 ])('with the values %s each process reads the Secret of its own keys alone', async (name, prefix) => {
   const all = await render({ files: [valueSet(name)] });
-  expect(keySecretsOf(all)).toEqual(Object.fromEntries(KEY_HOLDERS.map((holder) => [holder, [`${prefix}-${holder}`]])));
+  expect(keySecretsOf(all)).toEqual(
+    Object.fromEntries(holdersWith(name).map((holder) => [holder, [`${prefix}-${holder}`]])),
+  );
 });
 
 test('in evaluation mode each process has its own random keys, and both sides of a call share one', async () => {
-  const all = await render({ files: [valueSet('evaluation')] });
+  const all = await render({ files: [valueSet('evaluation-console')] });
   const shared = new Map<string, string>();
   for (const holder of KEY_HOLDERS) {
     const secret = all.find(({ kind, metadata }) => kind === 'Secret' && metadata.name.endsWith(`-keys-${holder}`));
@@ -51,7 +57,7 @@ test.each(helms())(
   async (helm) => {
     const server = await startApiServer();
     onTestFinished(() => server.stop());
-    const options = { files: [valueSet('evaluation')], kubeconfig: server.kubeconfig, helm };
+    const options = { files: [valueSet('evaluation-console')], kubeconfig: server.kubeconfig, helm };
     const installed = keySecrets(await render(options));
     expect(installed).toHaveLength(KEY_HOLDERS.length);
     server.install(...installed);
@@ -76,3 +82,17 @@ test.each(helms())(
     );
   },
 );
+
+test('the console that is enabled later gets the key that auth already has', async () => {
+  const server = await startApiServer();
+  onTestFinished(() => server.stop());
+  const installed = keySecrets(await render({ files: [valueSet('evaluation')], kubeconfig: server.kubeconfig }));
+  server.install(...installed);
+  const later = keySecrets(await render({ files: [valueSet('evaluation-console')], kubeconfig: server.kubeconfig }));
+  const isConsole = ({ metadata }: Manifest) => metadata.name.endsWith('-console');
+  expect(later.filter((one) => !isConsole(one))).toEqual(installed);
+  const [console, auth] = ['-console', '-auth'].map((end) =>
+    parseKeys(readKeys(later.find(({ metadata }) => metadata.name.endsWith(end)) as Manifest)),
+  );
+  expect(console?.get('call:console:auth')).toEqual(auth?.get('call:console:auth'));
+});

@@ -1,54 +1,32 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readGatewayConfig } from '#gateway/config.ts';
-import type { Environment } from '#kit/service/config.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
-import { readActivityConfig } from '#services/activity/config.ts';
-import { readAuthConfig } from '#services/auth/config.ts';
-import { readBindingsConfig } from '#services/bindings/config.ts';
-import { readEventsConfig } from '#services/events/config.ts';
-import { readLookupConfig } from '#services/lookup/config.ts';
-import { readMembersConfig } from '#services/members/config.ts';
-import { readModerationConfig } from '#services/moderation/config.ts';
-import { CHART, chartServices } from '../../deploy/chart-files.ts';
+import { isSetByTemplates, VARIABLES } from '../../deploy/chart/schema/variables.ts';
+import { CHART, chartSchema, chartServices } from '../../deploy/chart-files.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { leaves, readChart, schema, schemaAt, schemaPaths, values } from './chart.ts';
 
-const CONFIGS: Record<string, (environment: Environment) => unknown> = {
-  gateway: readGatewayConfig,
-  auth: readAuthConfig,
-  lookup: readLookupConfig,
-  bindings: readBindingsConfig,
-  members: readMembersConfig,
-  activity: readActivityConfig,
-  moderation: readModerationConfig,
-  events: readEventsConfig,
-};
+const PROCESSES = Object.keys(VARIABLES);
 
 const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /\.(yaml|tpl|txt)$/.test(file))
   .map((file) => readChart(join('templates', file)))
   .join('\n');
 
-/** Variables that are read only to reject them: no process that serves requests may have them. */
-const ROOTS = ['INTERNAL_SECRETS', 'ADMIN_SECRETS'];
-
-/** The variables that a service reads. */
-function variablesOf(name: string): string[] {
-  const read = new Set<string>();
-  const noted = new Proxy<Environment>({}, { get: (_, variable) => void read.add(String(variable)) });
-  expect(() => CONFIGS[name]?.(noted)).toThrow('error(s)');
-  return [...read].filter((variable) => !ROOTS.includes(variable));
-}
+const variablesOf = (name: string) => Object.keys(VARIABLES[name] ?? {});
 
 /** The variables that values may set for a service. */
 const configurable = (name: string) => Object.keys(schemaAt(['services', name, 'config'])?.['properties'] ?? {});
 
 test('the table of processes in the chart is that of npm start', () => {
   expect(readChart('files/services.json')).toBe(chartServices(DEPLOYABLES));
-  expect(Object.keys(CONFIGS).sort()).toEqual(DEPLOYABLES.map(({ name }) => name).sort());
+  expect(PROCESSES.sort()).toEqual(DEPLOYABLES.map(({ name }) => name).sort());
+});
+
+test('the schema of the values is that of the processes; `npm run chart:files` writes it', () => {
+  expect(readChart('values.schema.json')).toBe(chartSchema());
 });
 
 test('the chart has the version of this code', () => {
@@ -64,9 +42,14 @@ test('every value is in the schema, and every name in the schema has a value', (
   const known = leaves(values).map(({ path }) => path.join('.'));
   const surplus = schemaPaths()
     .map((path) => path.join('.'))
-    // Settings of a service are listed once, under `defaults`.
+    // Settings of a service or of another pod are listed once, under `defaults`.
     .filter((path) => path !== 'global' && !/^services\.\w+\./.test(path))
-    .filter((path) => !known.some((name) => name === path || name.startsWith(`${path}.`)));
+    .filter(
+      (path) => !known.some((name) => name === path.replace(/^(migrate|guildctl|evaluation\.\w+)\./, 'defaults.')),
+    )
+    .filter((path) => !known.some((name) => name === path || name.startsWith(`${path}.`)))
+    // An object that is empty by default, with its comment.
+    .filter((path) => !known.some((name) => path.startsWith(`${name}.`)));
   expect(surplus).toEqual([]);
 });
 
@@ -96,23 +79,10 @@ test('every value, or the object that contains it, is used in a template', () =>
   expect(unused.map(({ path }) => path.join('.')).filter((path) => !path.startsWith('services.'))).toEqual([]);
 });
 
-test.each(Object.keys(CONFIGS))(
-  'every variable that %s reads is set by a template or by services.<name>.config of values.schema.json',
-  (name) => {
-    const byNetwork = /_(GRPC_ADDRESS|HTTP_URL)$|^GAME_\w+_URL$|^(PUBLIC|HTTP|GRPC|GATEWAY)_(PORT|URL)$/;
-    const settable = configurable(name);
-    const unset = variablesOf(name).filter(
-      (variable) =>
-        !settable.includes(variable) && !byNetwork.test(variable) && !new RegExp(`\\b${variable}\\b`).test(templates),
-    );
-    expect(unset).toEqual([]);
-  },
-);
-
-test.each(Object.keys(CONFIGS))('%s reads every variable that values may set for it', (name) => {
-  // Read by Node itself.
-  const known = [...variablesOf(name), 'NODE_OPTIONS'];
-  expect(configurable(name).filter((variable) => !known.includes(variable))).toEqual([]);
+test.each(PROCESSES)('values may set each variable of %s that no template sets, and no other', (name) => {
+  // Node itself reads NODE_OPTIONS.
+  const free = [...variablesOf(name).filter((variable) => !isSetByTemplates(variable)), 'NODE_OPTIONS'];
+  expect(configurable(name).sort()).toEqual(free.sort());
 });
 
 test('no template gives a process a root secret', () => {
@@ -121,36 +91,8 @@ test('no template gives a process a root secret', () => {
 
 test('no variable can be set by both a template and a value', () => {
   const names = DEPLOYABLES.flatMap(({ name }) => configurable(name));
-  expect(names.filter((name) => templates.includes(`name: ${name}\n`))).toEqual([]);
-});
-
-type Compose = { services: Record<string, { command?: string[]; environment?: Record<string, string> }> };
-
-/** The secrets and server addresses that a process gets. */
-const HELD = {
-  database: 'DATABASE_URL',
-  redis: 'REDIS_URL',
-  platforms: 'CHAT_BOT_TOKEN',
-  webhooks: 'WEBHOOKS_ALLOW_HTTP',
-} as const;
-
-test.each(DEPLOYABLES)('docker-compose.yml gives $name exactly the secrets that it needs', (deployable) => {
-  const { name, main, calls, proxies, holds } = deployable;
-  const text = readFileSync(join(import.meta.dirname, '../../docker-compose.yml'), 'utf8');
-  const { command, environment = {} } = (parse(text, { merge: true }) as Compose).services[name] ?? {};
-  const given = Object.keys(environment);
-  const needed = calls.map((peer) => `${peer.toUpperCase()}_GRPC_ADDRESS`);
-  needed.push(...proxies.map((peer) => `${peer.toUpperCase()}_HTTP_URL`), 'INTERNAL_KEYS', 'ADMIN_PORT', 'ADMIN_HOST');
-  const held = Object.values(HELD).filter((variable) => given.includes(variable));
-  expect(command).toEqual([main]);
-  expect(given).toEqual(expect.arrayContaining(needed));
-  expect(held.sort()).toEqual(
-    holds
-      .filter((one) => one !== 'admin')
-      .map((one) => HELD[one])
-      .sort(),
-  );
-  expect(environment['INTERNAL_KEYS']).toMatch(new RegExp(`^\\$\\{${name.toUpperCase()}_INTERNAL_KEYS:\\?`));
-  expect(Object.values(environment).filter((value) => value.includes('_SECRETS'))).toEqual([]);
-  expect(given.filter((variable) => !variablesOf(name).includes(variable))).toEqual([]);
+  const isSet = (name: string) => templates.includes(`name: ${name}\n`);
+  // A default of the chart, which a value replaces.
+  const isDefault = (name: string) => templates.includes(`(not (hasKey .settings.config "${name}"))`);
+  expect(names.filter((name) => isSet(name) && !isDefault(name))).toEqual([]);
 });

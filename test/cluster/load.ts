@@ -19,15 +19,11 @@ export type LoadResult = {
 const GUILDS = Array.from({ length: 24 }, (_, index) => String(900_000_000_000_000_100n + BigInt(index)));
 
 const MAKE_KEYS = `
-import { guildctl } from '/app/services/cli/guildctl.ts';
-const keys = [];
-for (const guild of JSON.parse(process.argv[1])) {
-  let text = '';
-  const words = ['keys', 'create', '--guild', guild, '--all-scopes', '--name', 'load', '--json'];
-  const status = await guildctl(words, { environment: process.env, user: 'test', out: (part) => (text += part), error: console.error });
-  if (status !== 0) process.exit(status);
-  keys.push({ guild, key: JSON.parse(text).key });
-}
+import { execFileSync } from 'node:child_process';
+const keys = JSON.parse(process.argv[1]).map((guild) => {
+  const words = ['/app/guildctl.js', 'keys', 'create', '--guild', guild, '--all-scopes', '--name', 'load', '--json'];
+  return { guild, key: JSON.parse(execFileSync(process.execPath, words, { encoding: 'utf8' })).key };
+});
 console.log(JSON.stringify(keys));`;
 
 /** Keys of the load's guilds, created in the guildctl pod as operators do. */

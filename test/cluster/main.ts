@@ -88,7 +88,15 @@ class ClusterTest {
   #chart(tag: string): string[] {
     const { repository, pullPolicy } = this.#images;
     const set = [`image.repository=${repository}`, `image.tag=${tag}`, `image.pullPolicy=${pullPolicy}`];
-    return [RELEASE, CHART, '-f', join(CHART, 'ci', 'evaluation-values.yaml'), '--set', set.join(','), '--wait'];
+    return [
+      RELEASE,
+      CHART,
+      '-f',
+      join(CHART, 'ci', 'evaluation-console-values.yaml'),
+      '--set',
+      set.join(','),
+      '--wait',
+    ];
   }
 
   async #schemas(): Promise<void> {

@@ -6,9 +6,11 @@ import type { Namespace } from './kubectl.ts';
 type Path = { from: string; to: string; port: number; allowed: boolean };
 
 const SERVERS = [
-  { name: 'postgresql', ports: [5432], holds: 'database' },
-  { name: 'redis', ports: [6379], holds: 'redis' },
-  { name: 'simulators', ports: [8082, 8083], holds: 'platforms' },
+  { name: 'postgresql', port: 5432, holders: ['database'] },
+  { name: 'redis', port: 6379, holders: ['redis'] },
+  { name: 'simulators', port: 8082, holders: ['platforms', 'sign-in'] },
+  { name: 'simulators', port: 8083, holders: ['platforms'] },
+  { name: 'simulators', port: 8085, holders: ['sign-in'] },
 ] as const;
 
 /** Every connection between services and to the servers, from the table of processes. */
@@ -23,13 +25,16 @@ export function pathsOf(release: string): Path[] {
       });
       const ports = [path(PORTS.admin, false)];
       if (to.listens.includes('grpc')) ports.push(path(PORTS.grpc, from.calls.includes(to.name)));
-      if (to.listens.includes('http')) ports.push(path(PORTS.http, from.proxies.includes(to.name)));
+      if (to.listens.includes('http')) ports.push(path(PORTS.http, from.forwards.includes(to.name)));
       if (to.listens.includes('public')) ports.push(path(PORTS.public, false));
       return ports;
     }),
-    ...SERVERS.flatMap(({ name, ports, holds }) =>
-      ports.map((port) => ({ from: from.name, to: `${release}-${name}`, port, allowed: from.holds.includes(holds) })),
-    ),
+    ...SERVERS.map(({ name, port, holders }) => ({
+      from: from.name,
+      to: `${release}-${name}`,
+      port,
+      allowed: holders.some((holder) => from.holds.includes(holder)),
+    })),
   ]);
 }
 
@@ -42,9 +47,7 @@ export function pathsOfOthers(release: string): Path[] {
       allowed: listener === 'public',
     })),
   );
-  const servers = SERVERS.flatMap(({ name, ports }) =>
-    ports.map((port) => ({ to: `${release}-${name}`, port, allowed: false })),
-  );
+  const servers = SERVERS.map(({ name, port }) => ({ to: `${release}-${name}`, port, allowed: false }));
   return [...services, ...servers].map((path) => ({ from: 'others', ...path }));
 }
 

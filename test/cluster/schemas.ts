@@ -7,8 +7,8 @@ import { helms, render } from '#test/chart/helm.ts';
 import { program, run } from './kubectl.ts';
 import { labFolder } from './lab.ts';
 
-/** Kinds that a plain cluster lacks: those of cert-manager, the Gateway API and the Prometheus operator. */
-const FOREIGN = 'Certificate,HTTPRoute,PrometheusRule,ServiceMonitor';
+/** Kinds that a plain cluster lacks: those of cert-manager, the Gateway API, OpenShift and the Prometheus operator. */
+const FOREIGN = 'Certificate,HTTPRoute,PrometheusRule,Route,ServiceMonitor';
 
 /** Validates the output of every value set strictly with the schemas of the running API server; returns kubeconform's output. */
 export async function checkSchemas(): Promise<string> {

@@ -3,8 +3,11 @@
 {{- $v := .Values -}}
 {{- $faults := list -}}
 {{- if $v.evaluation.enabled -}}
-{{- if or $v.database.host $v.database.direct.host $v.database.existingSecret -}}
-{{- $faults = append $faults "evaluation.enabled has its own database: leave database.host, database.direct.host and database.existingSecret empty" -}}
+{{- if or $v.database.host $v.database.direct.host $v.database.existingSecret $v.database.addressSecret.name $v.database.credentials -}}
+{{- $faults = append $faults "evaluation.enabled has its own database: leave database.host, database.direct.host, database.existingSecret, database.addressSecret.name and database.credentials empty" -}}
+{{- end -}}
+{{- if $v.redis.existingSecret -}}
+{{- $faults = append $faults "evaluation.enabled has its own Redis: leave redis.existingSecret empty" -}}
 {{- end -}}
 {{- if not $v.redis.enabled -}}
 {{- $faults = append $faults "evaluation.enabled has its own Redis: do not set redis.enabled" -}}
@@ -13,14 +16,19 @@
 {{- $faults = append $faults "evaluation.enabled has its own database on port 5432: do not set database.port" -}}
 {{- end -}}
 {{- range $server := list "database" "redis" -}}
-{{- if (index $v $server).tls.caSecret.name -}}
-{{- $faults = append $faults (printf "evaluation.enabled has its own servers without TLS: leave %s.tls.caSecret.name empty" $server) -}}
+{{- range $ca := list "caSecret" "caConfigMap" -}}
+{{- if (index (index $v $server).tls $ca).name -}}
+{{- $faults = append $faults (printf "evaluation.enabled has its own servers without TLS: leave %s.tls.%s.name empty" $server $ca) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and $v.platforms.chatApiUrl (not $v.secrets.existingSecret) -}}
 {{- $faults = append $faults "secrets.existingSecret must name a Secret with the bot's token if platforms.chatApiUrl is a real chat platform" -}}
 {{- end -}}
 {{- if include "guild-data.simulated" $ -}}
+{{- if or $v.platforms.proxySecret.name $v.platforms.caSecret.name $v.platforms.caConfigMap.name -}}
+{{- $faults = append $faults "platforms.proxySecret, platforms.caSecret and platforms.caConfigMap must be empty while the platforms are simulated, that is without platforms.chatApiUrl" -}}
+{{- end -}}
 {{- range $name, $url := $v.platforms -}}
 {{- if and (hasPrefix "game" $name) (hasSuffix "Url" $name) $url -}}
 {{- $faults = append $faults (printf "platforms.%s must be empty while the platforms are simulated, that is without platforms.chatApiUrl" $name) -}}
@@ -31,35 +39,80 @@
 {{- if not $v.secrets.existingSecret -}}
 {{- $faults = append $faults "secrets.existingSecret must name a Secret (its keys are in the chart's README); to try it out set evaluation.enabled=true" -}}
 {{- end -}}
-{{- if not $v.database.host -}}
-{{- $faults = append $faults "database.host must name your PostgreSQL; to try it out set evaluation.enabled=true" -}}
+{{- if not (or $v.database.host $v.database.addressSecret.name) -}}
+{{- $faults = append $faults "database.host must name your PostgreSQL, or database.addressSecret.name a Secret with its address; to try it out set evaluation.enabled=true" -}}
+{{- end -}}
+{{- if and $v.database.host $v.database.addressSecret.name -}}
+{{- $faults = append $faults "database.host must be empty with database.addressSecret.name, which has the host" -}}
 {{- end -}}
 {{- end -}}
-{{- if and (or $v.ingress.enabled $v.httpRoute.enabled) (not $v.gateway.trustedProxies) -}}
-{{- $faults = append $faults "gateway.trustedProxies must list the addresses of the proxy behind ingress or httpRoute: otherwise all clients share the proxy's address" -}}
+{{- $minStop := add $v.drainDelaySeconds (include "guild-data.facts" $ | fromJson).minSecondsAfterDrainDelay -}}
+{{- if lt (int $v.stopSeconds) (int $minStop) -}}
+{{- $faults = append $faults (printf "stopSeconds must be at least %d with drainDelaySeconds %d: a stopping pod still serves for drainDelaySeconds, and then completes the requests in flight" $minStop (int $v.drainDelaySeconds)) -}}
 {{- end -}}
-{{- if le (int $v.stopSeconds) (int $v.drainDelaySeconds) -}}
-{{- $faults = append $faults "stopSeconds must be more than drainDelaySeconds, for which a stopping pod still serves" -}}
-{{- end -}}
-{{- if and $v.ingress.tlsSecret (not $v.ingress.host) -}}
-{{- $faults = append $faults "ingress.tlsSecret requires ingress.host, for which the certificate is issued" -}}
-{{- end -}}
-{{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
-{{- $faults = append $faults "httpRoute.parentRefs must name a Gateway" -}}
-{{- end -}}
-{{- if and (eq $v.tls.mode "secret") (not $v.tls.existingSecret) -}}
-{{- $faults = append $faults "tls.existingSecret must name a Secret with tls.crt, tls.key and ca.crt" -}}
-{{- end -}}
-{{- if and (eq $v.tls.mode "certManager") (not $v.tls.issuerRef.name) -}}
-{{- $faults = append $faults "tls.issuerRef.name must name an issuer of cert-manager" -}}
-{{- end -}}
-{{- range $name, $_ := $v.services -}}
-{{- $s := include "guild-data.settings" (dict "root" $ "name" $name) | fromYaml -}}
-{{- if gt (int $s.autoscaling.minReplicas) (int $s.autoscaling.maxReplicas) -}}
-{{- $faults = append $faults (printf "autoscaling.minReplicas of %s is more than its maxReplicas" $name) -}}
+{{- range $name, $values := dict "database.tls" $v.database.tls "redis.tls" $v.redis.tls "platforms" $v.platforms "webhooks" $v.webhooks "tracing" $v.tracing "console.oidc" $v.console.oidc -}}
+{{- if and $values.caSecret.name $values.caConfigMap.name -}}
+{{- $faults = append $faults (printf "%s.caSecret and %s.caConfigMap: set only one of them" $name $name) -}}
 {{- end -}}
 {{- end -}}
+{{- if and (eq $v.database.tls.mode "disable") (or $v.database.tls.caSecret.name $v.database.tls.caConfigMap.name) -}}
+{{- $faults = append $faults "database.tls.caSecret and database.tls.caConfigMap must be empty with database.tls.mode disable, which uses no TLS" -}}
+{{- end -}}
+{{- $faults = concat $faults (include "guild-data.routeFaults" (dict "name" "gateway" "prefix" "" "values" $v "process" $v.gateway) | fromJsonArray) -}}
+{{- if $v.console.enabled -}}
+{{- $faults = concat $faults (include "guild-data.routeFaults" (dict "name" "console" "prefix" "console." "values" $v.console "process" $v.console) | fromJsonArray) -}}
+{{- $faults = concat $faults (include "guild-data.consoleFaults" $ | fromJsonArray) -}}
+{{- end -}}
+{{- $faults = concat $faults (include "guild-data.podFaults" $ | fromJsonArray) -}}
 {{- if $faults -}}
 {{- fail (printf "\n\n  %s\n" (join "\n  " $faults)) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The faults of the ways in which clients reach a process; takes (dict "name" NAME "prefix" TEXT "values" VALUES "process"
+     VALUES): `values` has ingress, httpRoute and route, whose names begin with the prefix; `process` has service and
+     trustedProxies. */}}
+{{- define "guild-data.routeFaults" -}}
+{{- $faults := list -}}
+{{- $prefix := .prefix -}}
+{{- $proxies := .process.trustedProxies -}}
+{{- with .values -}}
+{{- if and (or .ingress.enabled .httpRoute.enabled .route.enabled) (not $proxies) -}}
+{{- $faults = append $faults (printf "%s.trustedProxies must list the addresses of the proxy behind %singress, %shttpRoute or %sroute: otherwise all clients share the proxy's address" $.name $prefix $prefix $prefix) -}}
+{{- end -}}
+{{- if and (or .ingress.tlsSecret .ingress.extraHosts) (not .ingress.host) -}}
+{{- $faults = append $faults (printf "%singress.tlsSecret and %singress.extraHosts require %singress.host, for which the certificate is issued" $prefix $prefix $prefix) -}}
+{{- end -}}
+{{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}
+{{- $faults = append $faults (printf "%shttpRoute.parentRefs must name a Gateway" $prefix) -}}
+{{- end -}}
+{{- range .httpRoute.filters -}}
+{{- if eq (.type | default "") "RequestRedirect" -}}
+{{- $faults = append $faults (printf "%shttpRoute.filters must not contain a RequestRedirect, because the rule sends requests to the %s" $prefix $.name) -}}
+{{- end -}}
+{{- end -}}
+{{- with .httpRoute.timeouts -}}
+{{- if and .requestSeconds (gt (int .backendRequestSeconds) (int .requestSeconds)) -}}
+{{- $faults = append $faults (printf "%shttpRoute.timeouts.backendRequestSeconds must not be more than requestSeconds, of which it is a part" $prefix) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .route.tls.certificateSecret (not .route.tls.termination) -}}
+{{- $faults = append $faults (printf "%sroute.tls.certificateSecret requires %sroute.tls.termination" $prefix $prefix) -}}
+{{- end -}}
+{{- end -}}
+{{- with .process.service -}}
+{{- if and (has .type (list "NodePort" "LoadBalancer")) (ne .externalTrafficPolicy "Local") (not $proxies) -}}
+{{- $faults = append $faults (printf "%s.service.externalTrafficPolicy must be Local with the type %s: otherwise all clients share the address of a node, and its rate limits; with a proxy in front that sets X-Forwarded-For, list its addresses in %s.trustedProxies instead" $.name .type $.name) -}}
+{{- end -}}
+{{- if and .nodePort (eq .type "ClusterIP") -}}
+{{- $faults = append $faults (printf "%s.service.nodePort requires the type NodePort or LoadBalancer" $.name) -}}
+{{- end -}}
+{{- if and .loadBalancerClass (ne .type "LoadBalancer") -}}
+{{- $faults = append $faults (printf "%s.service.loadBalancerClass requires the type LoadBalancer" $.name) -}}
+{{- end -}}
+{{- if and .externalTrafficPolicy (eq .type "ClusterIP") -}}
+{{- $faults = append $faults (printf "%s.service.externalTrafficPolicy requires the type NodePort or LoadBalancer" $.name) -}}
+{{- end -}}
+{{- end -}}
+{{- $faults | toJson -}}
 {{- end -}}

@@ -3,42 +3,115 @@
 - name: {{ .name }}
   valueFrom:
     secretKeyRef:
-      name: {{ .secret }}
-      key: {{ .key }}
+      name: {{ .secret | quote }}
+      key: {{ .key | quote }}
       {{- if .optional }}
       optional: true
       {{- end }}
 {{- end -}}
 
-{{/* The connection to PostgreSQL for one role; takes (dict "root" $ "user" ROLE "passwordKey" KEY). The password is a
-     separate variable, so that it needs no escaping. */}}
+{{/* A CA of the user; takes (dict "name" FOLDER "values" VALUES), of which the values have caSecret and caConfigMap. As JSON:
+     the folder in which it is mounted, the path of the file, the Secret or ConfigMap and its key; {} if there is none. */}}
+{{- define "guild-data.ca" -}}
+{{- $ca := dict -}}
+{{- with .values.caSecret -}}
+{{- if .name }}{{ $ca = dict "name" $.name "secret" .name "key" .key "file" (printf "/etc/guild-data/%s/%s" $.name .key) }}{{ end -}}
+{{- end -}}
+{{- with .values.caConfigMap -}}
+{{- if .name }}{{ $ca = dict "name" $.name "configMap" .name "key" .key "file" (printf "/etc/guild-data/%s/%s" $.name .key) }}{{ end -}}
+{{- end -}}
+{{- $ca | toJson -}}
+{{- end -}}
+
+{{/* The variable with the path of a CA; takes (dict "variable" NAME "name" FOLDER "values" VALUES). */}}
+{{- define "guild-data.caVariable" -}}
+{{- with (include "guild-data.ca" . | fromJson).file }}
+- name: {{ $.variable }}
+  value: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The credentials of a role of the database, as JSON; takes (dict "root" $ "role" ROLE), of which the role is "owner" or a
+     service: the Secret, its key with the password, its key with the user if it has one, and the user as the URL has it. */}}
+{{- define "guild-data.credentials" -}}
+{{- $database := .root.Values.database -}}
+{{- $own := index $database.credentials .role | default dict -}}
+{{- $user := eq .role "owner" | ternary $database.owner (print $database.roles.prefix .role) -}}
+{{- if $own.usernameKey }}{{ $user = "$(DATABASE_USER)" }}{{ end -}}
+{{- $secret := $own.name | default (include "guild-data.databaseSecret" .root) -}}
+{{- dict "secret" $secret "passwordKey" ($own.passwordKey | default (print .role "-password")) "usernameKey" $own.usernameKey "user" $user | toJson -}}
+{{- end -}}
+
+{{/* The connection to PostgreSQL for one role; takes (dict "root" $ "role" ROLE), of which the role is "owner" or a service. The
+     password is a separate variable, so that it needs no escaping. Kubernetes replaces $(NAME) by variables before it. */}}
 {{- define "guild-data.database" -}}
 {{- $values := .root.Values -}}
 {{- $database := $values.database -}}
+{{- $address := $database.addressSecret -}}
+{{- $credentials := include "guild-data.credentials" . | fromJson -}}
 {{- $options := printf "?sslmode=%s" $database.tls.mode -}}
-{{- if $database.tls.caSecret.name -}}
-{{- $options = printf "%s&sslrootcert=/etc/guild-data/database-ca/%s" $options $database.tls.caSecret.key -}}
+{{- with (include "guild-data.ca" (dict "name" "database-ca" "values" $database.tls) | fromJson).file -}}
+{{- $options = printf "%s&sslrootcert=%s" $options . -}}
 {{- end -}}
-{{- $host := $database.host -}}
+{{- $server := printf "%s:%d" $database.host (int $database.port) -}}
+{{- $name := $database.name -}}
 {{- if $values.evaluation.enabled -}}
-{{- $host = printf "%s-postgresql" (include "guild-data.fullname" .root) -}}
+{{- $server = printf "%s-postgresql:5432" (include "guild-data.fullname" .root) -}}
 {{- $options = "" -}}
-{{- end -}}
-{{ include "guild-data.fromSecret" (dict "name" "PGPASSWORD" "secret" (include "guild-data.databaseSecret" .root) "key" .passwordKey) }}
+{{- else if $address.name -}}
+{{- $server = "$(DATABASE_HOST):$(DATABASE_PORT)" -}}
+{{- $name = "$(DATABASE_NAME)" -}}
+{{ include "guild-data.fromSecret" (dict "name" "DATABASE_HOST" "secret" $address.name "key" $address.hostKey) }}
+{{ include "guild-data.fromSecret" (dict "name" "DATABASE_PORT" "secret" $address.name "key" $address.portKey) }}
+{{ include "guild-data.fromSecret" (dict "name" "DATABASE_NAME" "secret" $address.name "key" $address.nameKey) }}
+{{ end -}}
+{{- with $credentials.usernameKey -}}
+{{ include "guild-data.fromSecret" (dict "name" "DATABASE_USER" "secret" $credentials.secret "key" .) }}
+{{ end -}}
+{{ include "guild-data.fromSecret" (dict "name" "PGPASSWORD" "secret" $credentials.secret "key" $credentials.passwordKey) }}
 - name: DATABASE_URL
-  value: {{ printf "postgres://%s@%s:%d/%s%s" .user $host (int $database.port) $database.name $options | quote }}
-{{- if $database.direct.host }}
+  value: {{ printf "postgres://%s@%s/%s%s" $credentials.user $server $name $options | quote }}
+{{- with $database.direct }}
+{{- if .host }}
 - name: DATABASE_DIRECT_URL
-  value: {{ printf "postgres://%s@%s:%d/%s%s" .user $database.direct.host (int $database.direct.port) $database.name $options | quote }}
+  value: {{ printf "postgres://%s@%s:%d/%s%s" $credentials.user .host (int .port) $name $options | quote }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The variables with which the migration sets the rights, and the password, of the role of a service; takes
+     (dict "root" $ "role" SERVICE). */}}
+{{- define "guild-data.roleOfService" -}}
+{{- $credentials := include "guild-data.credentials" . | fromJson -}}
+{{- $prefix := upper .role -}}
+{{- if $credentials.usernameKey -}}
+{{ include "guild-data.fromSecret" (dict "name" (print $prefix "_DATABASE_USER") "secret" $credentials.secret "key" $credentials.usernameKey) }}
+{{- else -}}
+- name: {{ $prefix }}_DATABASE_USER
+  value: {{ $credentials.user }}
+{{- end }}
+{{- if .root.Values.database.roles.create }}
+{{ include "guild-data.fromSecret" (dict "name" (print $prefix "_DATABASE_PASSWORD") "secret" $credentials.secret "key" $credentials.passwordKey) }}
+{{- end }}
+{{- end -}}
+
+{{/* The proxy and the CA for calls to the platforms; the simulated platforms need neither. */}}
+{{- define "guild-data.platformAccess" -}}
+{{- with .Values.platforms -}}
+{{- if .proxySecret.name }}
+{{ include "guild-data.fromSecret" (dict "name" "PLATFORMS_PROXY" "secret" .proxySecret.name "key" .proxySecret.key) }}
+{{- end }}
+{{- include "guild-data.caVariable" (dict "variable" "PLATFORMS_CA_FILE" "name" "platforms-ca" "values" .) }}
+{{- end -}}
 {{- end -}}
 
 {{/* Addresses and credentials of the chat and game platforms. */}}
 {{- define "guild-data.platforms" -}}
 {{- $simulators := printf "http://%s-simulators" (include "guild-data.fullname" .) -}}
 {{- $simulated := eq (include "guild-data.simulated" .) "true" -}}
-{{ include "guild-data.fromSecret" (dict "name" "CHAT_BOT_TOKEN" "secret" (include "guild-data.secret" .) "key" "chat-bot-token") }}
-{{ include "guild-data.fromSecret" (dict "name" "GAME_API_KEY" "secret" (include "guild-data.secret" .) "key" "game-api-key" "optional" true) }}
+{{- $keys := .Values.secrets.keys -}}
+{{ include "guild-data.fromSecret" (dict "name" "CHAT_BOT_TOKEN" "secret" (include "guild-data.secret" .) "key" $keys.chatBotToken) }}
+{{ include "guild-data.fromSecret" (dict "name" "GAME_API_KEY" "secret" (include "guild-data.secret" .) "key" $keys.gameApiKey "optional" true) }}
 {{- $callers := list -}}
 {{- range $name, $service := (include "guild-data.facts" . | fromJson).services -}}
 {{- if has "platforms" $service.holds }}{{ $callers = append $callers $name }}{{ end -}}
@@ -91,7 +164,7 @@
 {{- $sum := 0 -}}
 {{- range .names -}}
 {{- $settings := include "guild-data.settings" (dict "root" $root "name" .) | fromYaml -}}
-{{- $sum = add $sum ($settings.autoscaling.enabled | ternary $settings.autoscaling.minReplicas $settings.replicas) -}}
+{{- $sum = add $sum (include "guild-data.podsAtLeast" $settings | int) -}}
 {{- end -}}
 {{- max 1 $sum -}}
 {{- end -}}
@@ -111,7 +184,7 @@
 {{- $values := $root.Values -}}
 {{- $full := include "guild-data.fullname" $root -}}
 {{- $ports := .ports -}}
-{{- $variables := dict "public" "GATEWAY_PORT" "http" "HTTP_PORT" "grpc" "GRPC_PORT" -}}
+{{- $variables := dict "public" (eq .name "console" | ternary "CONSOLE_PORT" "GATEWAY_PORT") "http" "HTTP_PORT" "grpc" "GRPC_PORT" -}}
 - name: LOG_LEVEL
   value: {{ $values.logLevel }}
 - name: STOP_SECONDS
@@ -123,24 +196,25 @@
 - name: {{ index $variables . }}
   value: {{ int (index $ports .) | quote }}
 {{- end }}
-{{ include "guild-data.fromSecret" (dict "name" "INTERNAL_KEYS" "secret" (include "guild-data.keysSecret" (dict "root" $root "name" .name)) "key" "internal-keys") }}
+{{- if and (has "grpc" .facts.listens) (not (hasKey .settings.config "GRPC_REFLECTION")) }}
+- name: GRPC_REFLECTION
+  value: "false"
+{{- end }}
+{{ include "guild-data.fromSecret" (dict "name" "INTERNAL_KEYS" "secret" (include "guild-data.keysSecret" (dict "root" $root "name" .name)) "key" $values.secrets.keys.internalKeys) }}
 {{- range .facts.calls }}
 - name: {{ upper . }}_GRPC_ADDRESS
   value: dns:///{{ $full }}-{{ . }}-pods:{{ int $ports.grpc }}
 {{- end }}
-{{- range .facts.proxies }}
+{{- range .facts.forwards }}
 - name: {{ upper . }}_HTTP_URL
   value: {{ eq $values.tls.mode "none" | ternary "http" "https" }}://{{ $full }}-{{ . }}:{{ int $ports.http }}
 {{- end }}
 {{- if has "database" .facts.holds }}
-{{ include "guild-data.database" (dict "root" $root "user" (print $values.database.roles.prefix .name) "passwordKey" (print .name "-password")) }}
+{{ include "guild-data.database" (dict "root" $root "role" .name) }}
 {{- end }}
 {{- if and (has "redis" .facts.holds) $values.redis.enabled }}
-{{ include "guild-data.fromSecret" (dict "name" "REDIS_URL" "secret" (include "guild-data.redisSecret" $root) "key" "redis-url") }}
-{{- if $values.redis.tls.caSecret.name }}
-- name: REDIS_TLS_CA_FILE
-  value: /etc/guild-data/redis-ca/{{ $values.redis.tls.caSecret.key }}
-{{- end }}
+{{ include "guild-data.fromSecret" (dict "name" "REDIS_URL" "secret" (include "guild-data.redisSecret" $root) "key" $values.secrets.keys.redisUrl) }}
+{{- include "guild-data.caVariable" (dict "variable" "REDIS_TLS_CA_FILE" "name" "redis-ca" "values" $values.redis.tls) }}
 {{- end }}
 {{- if has "platforms" .facts.holds }}
 {{ include "guild-data.platforms" $root }}
@@ -156,24 +230,32 @@
 {{- if .proxySecret.name }}
 {{ include "guild-data.fromSecret" (dict "name" "WEBHOOKS_PROXY" "secret" .proxySecret.name "key" .proxySecret.key) }}
 {{- end }}
-{{- if .caSecret.name }}
-- name: WEBHOOKS_CA_FILE
-  value: /etc/guild-data/webhooks-ca/{{ .caSecret.key }}
+{{- include "guild-data.caVariable" (dict "variable" "WEBHOOKS_CA_FILE" "name" "webhooks-ca" "values" .) }}
 {{- end }}
 {{- end }}
+{{- if or (has "platforms" .facts.holds) (has "sign-in" .facts.holds) }}
+{{- include "guild-data.platformAccess" $root }}
+{{- end }}
+{{- if has "console" .facts.holds }}
+- name: CONSOLE_URL
+  value: {{ include "guild-data.consoleUrl" $root | quote }}
+{{- end }}
+{{- if has "sign-in" .facts.holds }}
+{{ include "guild-data.signIn" $root }}
 {{- end }}
 {{- if has "public" .facts.listens }}
 {{- with $values.gateway.publicUrl }}
 - name: PUBLIC_URL
   value: {{ . | quote }}
 {{- end }}
-{{- with $values.gateway.trustedProxies }}
+{{- with (index $values .name).trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," . | quote }}
 {{- end }}
-- name: GATEWAY_REPLICAS
+- name: {{ eq .name "console" | ternary "CONSOLE_REPLICAS" "GATEWAY_REPLICAS" }}
   value: {{ include "guild-data.replicas" (dict "root" $root "names" (list .name)) | quote }}
 {{- end }}
+{{- include "guild-data.tracing" $root }}
 {{ include "guild-data.tlsVariables" $root }}
 {{- range $variable, $value := .settings.config }}
 - name: {{ $variable }}
@@ -181,31 +263,51 @@
 {{- end }}
 {{- end -}}
 
-{{/* Volumes for files that a container reads; takes (dict "root" $ "holds" LIST "tls" BOOL). */}}
+{{/* Volumes for files that a container of a process reads; takes (dict "root" $ "name" NAME "holds" LIST "tls" BOOL). */}}
 {{- define "guild-data.files" -}}
 {{- $values := .root.Values -}}
 {{- $files := list -}}
-{{- if and (has "database" .holds) $values.database.tls.caSecret.name -}}
-{{- $files = append $files (dict "name" "database-ca" "secret" $values.database.tls.caSecret.name) -}}
+{{- if has "database" .holds -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "database-ca" "values" $values.database.tls) | fromJson) -}}
 {{- end -}}
-{{- if and (has "redis" .holds) $values.redis.enabled $values.redis.tls.caSecret.name -}}
-{{- $files = append $files (dict "name" "redis-ca" "secret" $values.redis.tls.caSecret.name) -}}
+{{- if and (has "redis" .holds) $values.redis.enabled -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "redis-ca" "values" $values.redis.tls) | fromJson) -}}
 {{- end -}}
-{{- if and (has "webhooks" .holds) $values.webhooks.caSecret.name -}}
-{{- $files = append $files (dict "name" "webhooks-ca" "secret" $values.webhooks.caSecret.name) -}}
+{{- if has "webhooks" .holds -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "webhooks-ca" "values" $values.webhooks) | fromJson) -}}
+{{- end -}}
+{{- if has "sign-in" .holds -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "oidc-ca" "values" $values.console.oidc) | fromJson) -}}
+{{- end -}}
+{{- if or (has "platforms" .holds) (has "sign-in" .holds) -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "platforms-ca" "values" $values.platforms) | fromJson) -}}
+{{- end -}}
+{{- if and .tls $values.tracing.endpoint -}}
+{{- $files = append $files (include "guild-data.ca" (dict "name" "tracing-ca" "values" $values.tracing) | fromJson) -}}
 {{- end -}}
 {{- if and .tls (ne $values.tls.mode "none") -}}
-{{- $files = append $files (dict "name" "tls" "secret" (include "guild-data.tlsSecret" .root)) -}}
+{{- $files = append $files (dict "name" "tls" "secret" (include "guild-data.tlsSecret" .)) -}}
 {{- end -}}
-{{- dict "files" $files | toYaml -}}
+{{- dict "files" (without $files dict) | toYaml -}}
 {{- end -}}
 
+{{/* Of the object with a CA only its key is mounted, because the Secret may also have the CA's private key. */}}
 {{- define "guild-data.volumes" -}}
 {{- with (include "guild-data.files" . | fromYaml).files }}
 volumes:
   {{- range . }}
   - name: {{ .name }}
-    secret: {secretName: {{ .secret }}, defaultMode: 0440}
+    {{- if .configMap }}
+    configMap:
+      name: {{ .configMap | quote }}
+    {{- else }}
+    secret:
+      secretName: {{ .secret | quote }}
+      defaultMode: 0440
+    {{- end }}
+    {{- with .key }}
+      items: [{key: {{ . | quote }}, path: {{ . | quote }}}]
+    {{- end }}
   {{- end }}
 {{- end }}
 {{- end -}}

@@ -12,14 +12,18 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The processes with their listeners and the services that they call; deploy/chart-files.ts writes the file. */}}
+{{/* The processes with their listeners and the services that they call; deploy/chart-files.ts writes the file. Without
+     console.enabled the console is none of them, and no process has anything of it. */}}
 {{- define "guild-data.facts" -}}
-{{- .Files.Get "files/services.json" -}}
+{{- $facts := .Files.Get "files/services.json" | fromJson -}}
+{{- if not .Values.console.enabled -}}
+{{- $_ := unset $facts.services "console" -}}
+{{- $_ := unset $facts.keys "console" -}}
+{{- range $service := $facts.services -}}
+{{- $_ := set $service "holds" (without $service.holds "console" "sign-in") -}}
 {{- end -}}
-
-{{/* Takes (dict "root" $ "name" NAME): the values of one service, merged over the defaults. */}}
-{{- define "guild-data.settings" -}}
-{{- mergeOverwrite (deepCopy .root.Values.defaults) (deepCopy (index .root.Values.services .name)) | toYaml -}}
+{{- end -}}
+{{- $facts | toJson -}}
 {{- end -}}
 
 {{/* Takes (dict "root" $ "component" NAME). */}}
@@ -29,36 +33,29 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
+{{/* A version as the value of a label, which may not contain "+" (build metadata) and has at most 63 characters. */}}
+{{- define "guild-data.labelText" -}}
+{{- . | replace "+" "_" | trunc 63 | trimAll "-_." -}}
+{{- end -}}
+
+{{/* The labels of an object; takes (dict "root" $ "component" NAME "labels" LABELS), of which the labels are those that values add
+     besides commonLabels. */}}
 {{- define "guild-data.labels" -}}
-{{ include "guild-data.selector" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-app.kubernetes.io/part-of: guild-data
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $chart := include "guild-data.labelText" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) -}}
+{{- $version := include "guild-data.labelText" .root.Chart.AppVersion -}}
+{{- $release := dict "app.kubernetes.io/version" $version "app.kubernetes.io/part-of" "guild-data" "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" $chart -}}
+{{- mergeOverwrite (include "guild-data.selector" . | fromYaml) $release (.root.Values.commonLabels | default dict) (.labels | default dict) | toYaml -}}
 {{- end -}}
 
-{{/* Labels of a pod, without versions, so that a new chart version alone restarts nothing. */}}
-{{- define "guild-data.podLabels" -}}
-{{ include "guild-data.selector" . }}
-app.kubernetes.io/part-of: guild-data
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
-{{- with .root.Values.podLabels }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
-{{/* Takes (dict "root" $ "image" IMAGE); without a tag: the application's version. */}}
+{{/* Takes (dict "root" $ "image" IMAGE); without a tag: the application's version. global.imageRegistry takes precedence over the
+     image's own registry. */}}
 {{- define "guild-data.imageOf" -}}
-{{- $name := empty .image.registry | ternary .image.repository (printf "%s/%s" .image.registry .image.repository) -}}
+{{- $registry := (.root.Values.global).imageRegistry | default .image.registry -}}
+{{- $name := empty $registry | ternary .image.repository (printf "%s/%s" $registry .image.repository) -}}
 {{- if .image.digest -}}
 {{- printf "%s@%s" $name .image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $name (.image.tag | default .root.Chart.AppVersion) -}}
+{{- printf "%s:%s" $name (.image.tag | default (replace "+" "_" .root.Chart.AppVersion)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -68,17 +65,6 @@ app.kubernetes.io/part-of: guild-data
 
 {{- define "guild-data.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "guild-data.fullname" .) "default") -}}
-{{- end -}}
-
-{{/* Fields of every pod's spec. */}}
-{{- define "guild-data.pod" -}}
-serviceAccountName: {{ include "guild-data.serviceAccount" . }}
-automountServiceAccountToken: false
-enableServiceLinks: false
-{{- with .Values.imagePullSecrets }}
-imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
 {{- end -}}
 
 {{/* The security context of a pod; takes the user ID; null lets the cluster decide. */}}
@@ -124,11 +110,17 @@ securityContext:
 {{- end -}}
 
 {{- define "guild-data.redisSecret" -}}
-{{- .Values.evaluation.enabled | ternary (include "guild-data.evaluationSecret" .) .Values.secrets.existingSecret -}}
+{{- .Values.evaluation.enabled | ternary (include "guild-data.evaluationSecret" .) (.Values.redis.existingSecret | default .Values.secrets.existingSecret) -}}
 {{- end -}}
 
+{{/* The Secret with the certificate of one process, for TLS between the services; takes (dict "root" $ "name" NAME). */}}
 {{- define "guild-data.tlsSecret" -}}
-{{- .Values.tls.existingSecret | default (printf "%s-internal-tls" (include "guild-data.fullname" .)) -}}
+{{- $tls := .root.Values.tls -}}
+{{- if eq $tls.mode "certManager" -}}
+{{- printf "%s-%s-internal-tls" (include "guild-data.fullname" .root) .name -}}
+{{- else -}}
+{{- index $tls.secrets .name | default $tls.existingSecret -}}
+{{- end -}}
 {{- end -}}
 
 {{/* True if the simulated platforms run: in evaluation mode, unless a real chat platform is configured. */}}

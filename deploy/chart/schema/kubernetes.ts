@@ -1,0 +1,87 @@
+// Parts of a pod and of a Deployment that values pass on to Kubernetes, which validates most of their content itself. Helm's regular
+// expressions have no lookaround.
+import { z } from 'zod';
+import { group, type JsonSchema, json, named } from './build.ts';
+
+/** Any objects of Kubernetes with at least these fields. */
+const objectsWith = (id: string, ...required: string[]) =>
+  json({ type: 'array', items: { type: 'object', required } }, id);
+
+export const object = z.record(z.string(), z.any());
+
+const LABEL = '([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?';
+const KEY = `([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
+const keys: JsonSchema = { propertyNames: { type: 'string', pattern: `^${KEY}$` } };
+const labelled: JsonSchema = {
+  type: 'object',
+  ...keys,
+  additionalProperties: { type: 'string', pattern: `^${LABEL}$` },
+};
+
+export const nodeSelector = json(labelled, 'nodeSelector');
+export const annotations = json({ type: 'object', ...keys, additionalProperties: { type: 'string' } }, 'annotations');
+/** Labels; the chart sets those that begin with app.kubernetes.io/ itself. */
+export const labels = json({ ...labelled, patternProperties: { '^app\\.kubernetes\\.io/': false } }, 'labels');
+
+export const variables = objectsWith('variables', 'name');
+export const variableSources = named(
+  'variableSources',
+  z.array(group({ prefix: z.string(), secretRef: object, configMapRef: object })),
+);
+export const volumes = objectsWith('volumes', 'name');
+export const volumeMounts = objectsWith('volumeMounts', 'name', 'mountPath');
+export const containers = objectsWith('containers', 'name');
+export const topologySpread = objectsWith('topologySpread', 'topologyKey', 'maxSkew', 'whenUnsatisfiable');
+export const readinessGates = objectsWith('readinessGates', 'conditionType');
+
+/** A number of pods, or a share of them such as 25%. */
+const podsOrShare = (id: string, min: number) =>
+  named(
+    id,
+    z.union([
+      z.int().min(min).max(1000),
+      z.string().regex(min > 0 ? /^([1-9][0-9]?|100)%$/ : /^([0-9]|[1-9][0-9]|100)%$/),
+    ]),
+  );
+export const maxUnavailable = podsOrShare('maxUnavailable', 1);
+const share = podsOrShare('share', 0);
+export const strategy = named(
+  'strategy',
+  group({
+    type: z.enum(['RollingUpdate', 'Recreate']),
+    rollingUpdate: group({ maxUnavailable: share, maxSurge: share }),
+  }),
+);
+
+const SUFFIX = '(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][0-9]+)?';
+/** Targets of an autoscaler by the names of metrics: quantities above zero, such as 700m or 5000. */
+export const targets = json(
+  {
+    type: 'object',
+    propertyNames: { type: 'string', pattern: '^[a-zA-Z_:][a-zA-Z0-9_:]*$' },
+    additionalProperties: {
+      anyOf: [
+        { type: 'string', pattern: `^([1-9][0-9]*(\\.[0-9]+)?|0\\.[0-9]*[1-9][0-9]*)${SUFFIX}$` },
+        { type: 'number', exclusiveMinimum: 0 },
+      ],
+    },
+  },
+  'targets',
+);
+
+/** Values of a parent chart: those that this chart reads are validated, all others are let through. */
+export const globals = json({
+  type: 'object',
+  patternProperties: {
+    '^imageRegistry$': { type: 'string' },
+    '^imagePullSecrets$': {
+      type: 'array',
+      items: {
+        anyOf: [
+          { type: 'string', minLength: 1 },
+          { type: 'object', required: ['name'] },
+        ],
+      },
+    },
+  },
+});
