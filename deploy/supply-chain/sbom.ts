@@ -71,9 +71,8 @@ export function faultsOf(bill: Bill, lock: Lock): string[] {
   ];
 }
 
-if (import.meta.main) {
-  const [file] = process.argv.slice(2);
-  if (!file) throw new Error('usage: sbom.ts FILE');
+/** Asks npm for the bill of materials of the production packages of this repository. */
+export function productionBill(): Bill {
   const command = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
   const run = spawnSync('npm', command, {
     cwd: REPOSITORY,
@@ -82,10 +81,17 @@ if (import.meta.main) {
     maxBuffer: MAX_OUTPUT_BYTES,
   });
   if (run.status !== 0) throw new Error(`npm sbom failed: ${run.stderr}`);
-  const lock = readLock(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
-  const bill = forProduction(readBill(run.stdout), lock);
+  return forProduction(readBill(run.stdout), repositoryLock());
+}
+
+const repositoryLock = (): Lock => readLock(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
+
+if (import.meta.main) {
+  const [file] = process.argv.slice(2);
+  if (!file) throw new Error('usage: sbom.ts FILE');
+  const bill = productionBill();
   writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
-  const faults = faultsOf(bill, lock);
+  const faults = faultsOf(bill, repositoryLock());
   for (const fault of faults) console.log(fault);
   console.log(`${bill.components.length} packages in the CycloneDX ${bill.specVersion} bill of materials`);
   process.exitCode = faults.length > 0 ? 1 : 0;

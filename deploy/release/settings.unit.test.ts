@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey } from './fixture.ts';
+import { readSettings } from './settings.ts';
+
+let folder: string;
+let RELEASE_KEY_FILE: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'settings-'));
+  RELEASE_KEY_FILE = join(folder, 'key.pem');
+  writeFileSync(RELEASE_KEY_FILE, makeKey().pem);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const destination = (RELEASE_TO: string, more: NodeJS.ProcessEnv = {}) =>
+  readSettings({ RELEASE_KEY_FILE, RELEASE_TO, ...more }).destination;
+
+test('RELEASE_TO is a folder or a registry', () => {
+  expect(destination('dist')).toEqual({ folder: resolve('dist') });
+  expect(destination('oci://127.0.0.1:5000/a')).toEqual({ host: '127.0.0.1:5000', path: 'a' });
+  const credentials = { user: 'u', password: 'p' };
+  const variables = { RELEASE_USER: 'u', RELEASE_PASSWORD: 'p' };
+  expect(destination('oci://r.example/a/b/', variables)).toEqual({ host: 'r.example', path: 'a/b', credentials });
+});
+
+test.each(['https://r.example/a', 'oci://r.example', 'oci://r.example/A', 'oci://r.example/a//b'])(
+  '%s is rejected',
+  (to) => {
+    expect(() => destination(to)).toThrow('RELEASE_TO must be a folder or oci://HOST/PATH in lower case');
+  },
+);
+
+test('the secrets are not left in the environment, which other programs inherit', () => {
+  const environment = { RELEASE_KEY_FILE, RELEASE_TO: 'oci://r.example/a', RELEASE_USER: 'u', RELEASE_PASSWORD: 'p' };
+  const variables: NodeJS.ProcessEnv = { ...environment, RELEASE_KEY_PASSPHRASE: 'unused' };
+  expect(readSettings(variables).destination).toMatchObject({ credentials: { password: 'p' } });
+  expect(Object.keys(variables)).toEqual(['RELEASE_KEY_FILE', 'RELEASE_TO', 'RELEASE_USER']);
+});
+
+test('the error names every variable that is missing or wrong', () => {
+  expect(() => readSettings({ RELEASE_BUILDER: 'me' })).toThrow(
+    /^set RELEASE_TO to a folder.*\nset RELEASE_KEY_FILE to .*\nRELEASE_BUILDER must be a URI$/s,
+  );
+});
