@@ -1,3 +1,4 @@
+import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import {
   LegendDisplayMode,
   LegendPlacement,
@@ -9,20 +10,17 @@ import {
 import {
   type Dashboard,
   DashboardBuilder,
-  DashboardLinkBuilder,
+  type DashboardLink,
   DashboardLinkType,
-  DatasourceVariableBuilder,
-  QueryVariableBuilder,
+  defaultDashboardLink,
   RowBuilder,
-  TextBoxVariableBuilder,
   ThresholdsConfigBuilder,
   ThresholdsMode,
-  VariableRefresh,
-  VariableSort,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+import { SOURCE, variablesOf } from './variables.ts';
 
 /** A panel: its queries, its unit, and the alerts about the same metrics. */
 export interface PanelSpec {
@@ -33,14 +31,17 @@ export interface PanelSpec {
   /** PromQL expressions by legend. */
   queries: Record<string, string>;
   alerts?: readonly string[];
+  /** Names of dashboards that show more of the same. */
+  dashboards?: readonly string[];
   /** Shows the newest value as a number, red from `bad` on, or up to `bad` if `lessIsWorse`. */
   stat?: { bad: number; lessIsWorse?: boolean };
+  /** Minimum of the y axis: 0, or none for values that can be negative. */
+  min?: 0 | 'none';
   /** Maximum of the y axis, if fixed. */
   max?: number;
 }
 
 export interface DashboardSpec {
-  /** Also the name of the file. */
   name: string;
   title: string;
   description: string;
@@ -50,40 +51,30 @@ export interface DashboardSpec {
   rows: Record<string, readonly PanelSpec[]>;
 }
 
-const SOURCE = { type: 'prometheus', uid: '${datasource}' };
 const COLUMNS = 24;
+const PANELS_PER_LINE = 3;
+const STATS_PER_LINE = 6;
 const RED = '#e02f44';
 const GREEN = '#37872d';
+
+/**
+ * The address of a dashboard in Grafana, and the name of its file. Sidecars of Grafana write the files of all programs into
+ * one folder, so the name says whose file it is.
+ */
+export const uidOf = (name: string) => `guild-data-${name}`;
 
 /** Builds the JSON that Grafana imports. */
 export function buildDashboard({ name, title, description, jobs, rows }: DashboardSpec): Dashboard {
   const builder = new DashboardBuilder(`Guild Data / ${title}`)
-    .uid(`guild-data-${name}`)
+    .uid(uidOf(name))
     .description(description)
     .tags(['guild-data'])
     .time({ from: 'now-3h', to: 'now' })
     .refresh('30s')
     .timezone('browser')
-    .link(
-      new DashboardLinkBuilder('Guild Data')
-        .type(DashboardLinkType.Dashboards)
-        .tags(['guild-data'])
-        .includeVars(true)
-        .keepTime(true),
-    )
-    .link(runbookLink('Runbooks', ''))
-    .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
-    .withVariable(queryVariable('namespace', 'Namespace', 'label_values(up{job=~"guild-data/.+"}, namespace)'));
-  if (jobs !== undefined) {
-    const services = queryVariable('job', 'Service', `label_values(up{job=~"${jobs}"}, job)`);
-    builder.withVariable(services.multi(true).includeAll(true));
-  }
-  builder.withVariable(
-    new TextBoxVariableBuilder('runbooks')
-      .label('Runbooks at')
-      .description('URL of the files of this repository, with a trailing slash, for links to runbooks')
-      .defaultValue(''),
-  );
+    .link(otherDashboards)
+    .link(runbookLink('Runbooks', ''));
+  for (const variable of variablesOf(jobs)) builder.withVariable(variable);
   let id = 0;
   for (const [row, panels] of Object.entries(rows)) {
     builder.withRow(new RowBuilder(row).id(++id));
@@ -92,14 +83,6 @@ export function buildDashboard({ name, title, description, jobs, rows }: Dashboa
   return builder.build();
 }
 
-const queryVariable = (name: string, label: string, query: string) =>
-  new QueryVariableBuilder(name)
-    .label(label)
-    .datasource(SOURCE)
-    .query({ query, refId: name })
-    .refresh(VariableRefresh.OnTimeRangeChanged)
-    .sort(VariableSort.AlphabeticalAsc);
-
 function buildPanel(spec: PanelSpec, row: readonly PanelSpec[]): StatBuilder | TimeseriesBuilder {
   const panel = spec.stat ? statPanel(spec.stat) : linesPanel();
   panel
@@ -107,9 +90,12 @@ function buildPanel(spec: PanelSpec, row: readonly PanelSpec[]): StatBuilder | T
     .description(spec.description)
     .datasource(SOURCE)
     .unit(spec.unit)
-    .min(0)
-    .span(COLUMNS / Math.min(row.length, spec.stat ? 6 : 3))
-    .links((spec.alerts ?? []).map((alert) => runbookLink(alert, `#${alert.toLowerCase()}`)));
+    .span(Math.floor(COLUMNS / Math.min(row.length, spec.stat ? STATS_PER_LINE : PANELS_PER_LINE)))
+    .links([
+      ...(spec.dashboards ?? []).map(dashboardLink),
+      ...(spec.alerts ?? []).map((alert) => runbookLink(alert, `#${alert.toLowerCase()}`)),
+    ]);
+  if (spec.min !== 'none') panel.min(0);
   if (spec.max !== undefined) panel.max(spec.max);
   for (const [index, [legend, expr]] of Object.entries(spec.queries).entries()) {
     const refId = String.fromCharCode('A'.charCodeAt(0) + index);
@@ -140,8 +126,35 @@ function statPanel({ bad, lessIsWorse = false }: NonNullable<PanelSpec['stat']>)
   return new StatBuilder().height(4).thresholds(thresholds);
 }
 
+/**
+ * A link above the dashboard or of a panel. The builder of the SDK would move it into a menu (`placement`), which Grafana
+ * before version 12 does not have.
+ */
+function link(fields: Partial<DashboardLink> & Pick<DashboardLink, 'title' | 'type'>): Builder<DashboardLink> {
+  const { placement: _, ...defaults } = defaultDashboardLink();
+  return { build: () => ({ ...defaults, ...fields }) };
+}
+
+const otherDashboards = link({
+  title: 'Guild Data',
+  type: DashboardLinkType.Dashboards,
+  tags: ['guild-data'],
+  includeVars: true,
+  keepTime: true,
+});
+
 const runbookLink = (title: string, anchor: string) =>
-  new DashboardLinkBuilder(title)
-    .type(DashboardLinkType.Link)
-    .url(`\${runbooks}deploy/prometheus/runbooks.md${anchor}`)
-    .targetBlank(true);
+  link({
+    title,
+    type: DashboardLinkType.Link,
+    url: `\${runbooks}deploy/prometheus/runbooks.md${anchor}`,
+    targetBlank: true,
+  });
+
+/** Carries over the time range and the values of all variables. */
+const dashboardLink = (name: string) =>
+  link({
+    title: `Dashboard: ${name}`,
+    type: DashboardLinkType.Link,
+    url: `/d/${uidOf(name)}?\${__url_time_range}&\${__all_variables}`,
+  });

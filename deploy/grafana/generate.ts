@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildDashboard } from './dashboard.ts';
+import { buildDashboard, uidOf } from './dashboard.ts';
+import { console } from './dashboards/console.ts';
 import { events } from './dashboards/events.ts';
 import { gateway } from './dashboards/gateway.ts';
 import { overview } from './dashboards/overview.ts';
@@ -11,8 +12,10 @@ const FOLDER = join(import.meta.dirname, '../../charts/guild-data/files/dashboar
 
 /** Every dashboard's text, by the name of its file. */
 export function generate(): Map<string, string> {
-  const specs = [overview, gateway, services, platforms, events];
-  return new Map(specs.map((spec) => [`${spec.name}.json`, `${JSON.stringify(buildDashboard(spec), null, 2)}\n`]));
+  const specs = [overview, gateway, services, platforms, events, console];
+  return new Map(
+    specs.map((spec) => [`${uidOf(spec.name)}.json`, `${JSON.stringify(buildDashboard(spec), null, 2)}\n`]),
+  );
 }
 
 if (import.meta.main) {

@@ -1,9 +1,8 @@
 import type { DashboardSpec } from '../dashboard.ts';
+import { ALL_JOBS, jobOf, quantile, rate, stored } from '../queries.ts';
 
-const NAMESPACE = 'namespace=~"$namespace"';
-const EVENTS = `${NAMESPACE},job="guild-data/events"`;
-const GATEWAY = `${NAMESPACE},job="guild-data/gateway"`;
-const RATE = '$__rate_interval';
+const EVENTS = jobOf('events');
+const GATEWAY = jobOf('gateway');
 
 export const events: DashboardSpec = {
   name: 'events',
@@ -15,22 +14,22 @@ export const events: DashboardSpec = {
         title: 'Events stored, and duplicates skipped',
         description: 'Events that services sent to the log. A duplicate was sent again because its response was lost.',
         unit: 'ops',
-        queries: { '{{outcome}}': `sum by (outcome) (rate(events_appended_total{${EVENTS}}[${RATE}]))` },
+        queries: { '{{outcome}}': rate('events_appended_total', EVENTS, ['outcome']) },
       },
       {
         title: 'Delay until a recorded event is stored',
         description: 'Time from the commit of a change until its event is in the log.',
         unit: 's',
         queries: {
-          p50: `histogram_quantile(0.5, sum by (le) (rate(events_lag_seconds_bucket{${EVENTS}}[${RATE}])))`,
-          p95: `histogram_quantile(0.95, sum by (le) (rate(events_lag_seconds_bucket{${EVENTS}}[${RATE}])))`,
+          p50: quantile(0.5, 'events_lag_seconds', EVENTS),
+          p95: quantile(0.95, 'events_lag_seconds', EVENTS),
         },
       },
       {
         title: 'Age of the oldest event that waits to be stored',
         description: 'Events that wait in the database of the service that recorded them.',
         unit: 's',
-        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${NAMESPACE},job=~"guild-data/.+",queue="events"})` },
+        queries: { '{{job}}': `max by (job) (queue_oldest_seconds{${ALL_JOBS},queue="events"})` },
         alerts: ['GuildDataEventsLate'],
       },
       {
@@ -38,20 +37,20 @@ export const events: DashboardSpec = {
         description: 'By service; counted up to 10,000.',
         unit: 'short',
         queries: {
-          '{{job}}': `max by (job) (queue_items{${NAMESPACE},job=~"guild-data/.+",queue="events",state="queued"})`,
+          '{{job}}': stored(`queue_items{${ALL_JOBS},queue="events",state="queued"}`, ['job']),
         },
       },
       {
         title: 'Size of the partitioned tables',
         description: 'The size of all partitions of a table. Retention drops whole days.',
         unit: 'bytes',
-        queries: { '{{table}}': `max by (table) (events_partitions_bytes{${EVENTS}})` },
+        queries: { '{{table}}': stored(`events_partitions_bytes{${EVENTS}}`, ['table']) },
       },
       {
         title: 'Daily partitions by table',
         description: 'One partition for each stored day, and some for the coming days.',
         unit: 'short',
-        queries: { '{{table}}': `max by (table) (events_partitions{${EVENTS}})` },
+        queries: { '{{table}}': stored(`events_partitions{${EVENTS}}`, ['table']) },
       },
     ],
     Readers: [
@@ -65,27 +64,41 @@ export const events: DashboardSpec = {
         },
       },
       {
-        title: 'Open event streams',
-        description:
-          'Streams of server-sent events that the gateways relay, and that the replicas of events have open.',
+        title: 'Open event streams of clients, by gateway',
+        description: 'Streams of server-sent events that each gateway relays to clients.',
         unit: 'short',
-        queries: {
-          '{{instance}}': `sum by (instance) (gateway_event_streams{${GATEWAY}})`,
-          'events {{instance}}': `sum by (instance) (events_open_streams{${EVENTS}})`,
-        },
+        queries: { '{{instance}}': `gateway_event_streams{${GATEWAY}}` },
+      },
+      {
+        title: 'Open event streams, by replica of the events service',
+        description: 'Streams that each replica has open to gateways (one for each client) and consoles.',
+        unit: 'short',
+        queries: { '{{instance}}': `events_open_streams{${EVENTS}}` },
       },
       {
         title: 'Event streams ended by the gateways, by reason',
         description: 'Why the gateways ended streams. Clients connect again unless their key lost the right to it.',
         unit: 'ops',
-        queries: { '{{reason}}': `sum by (reason) (rate(gateway_event_stream_ends_total{${GATEWAY}}[${RATE}]))` },
+        queries: { '{{reason}}': rate('gateway_event_stream_ends_total', GATEWAY, ['reason']) },
       },
       {
         title: 'Event streams ended by the events service, by reason',
         description:
           'The process drains; the reader did not read (behind); the guild opened more than 20 (replaced); the events are no longer stored (gone); the gateway or the client disconnected (client).',
         unit: 'ops',
-        queries: { '{{reason}}': `sum by (reason) (rate(events_stream_ends_total{${EVENTS}}[${RATE}]))` },
+        queries: { '{{reason}}': rate('events_stream_ends_total', EVENTS, ['reason']) },
+      },
+      {
+        title: 'Changes that wait for the audit',
+        description:
+          'Changes by API keys and persons that auth has not yet written into the audit, and those it has written.',
+        unit: 'short',
+        queries: {
+          waiting: stored(`events_audit_entries{${EVENTS}}`),
+          'age of the oldest in seconds': `max(events_audit_oldest_seconds{${EVENTS}})`,
+          'written in an hour': `sum(increase(auth_audit_entries_fed_total{${jobOf('auth')}}[1h]))`,
+        },
+        alerts: ['GuildDataAuditLate'],
       },
     ],
     Webhooks: [
@@ -94,7 +107,7 @@ export const events: DashboardSpec = {
         description:
           'Delivered; failed and sent again later; given up after the last attempt (dead); answered with 410 (gone); could not be sent (not_sent).',
         unit: 'ops',
-        queries: { '{{outcome}}': `sum by (outcome) (rate(webhook_deliveries_total{${EVENTS}}[${RATE}]))` },
+        queries: { '{{outcome}}': rate('webhook_deliveries_total', EVENTS, ['outcome']) },
         alerts: ['GuildDataWebhooksFailing', 'GuildDataWebhooksNotSent', 'GuildDataWebhookEventsGivenUp'],
       },
       {
@@ -102,8 +115,8 @@ export const events: DashboardSpec = {
         description: 'Only events that were delivered at the first attempt.',
         unit: 's',
         queries: {
-          p50: `histogram_quantile(0.5, sum by (le) (rate(webhook_delivery_delay_seconds_bucket{${EVENTS}}[${RATE}])))`,
-          p95: `histogram_quantile(0.95, sum by (le) (rate(webhook_delivery_delay_seconds_bucket{${EVENTS}}[${RATE}])))`,
+          p50: quantile(0.5, 'webhook_delivery_delay_seconds', EVENTS),
+          p95: quantile(0.95, 'webhook_delivery_delay_seconds', EVENTS),
         },
         alerts: ['GuildDataWebhooksLate'],
       },
@@ -112,8 +125,8 @@ export const events: DashboardSpec = {
         description: 'Time until the receiver had responded, or the attempt had failed.',
         unit: 's',
         queries: {
-          p50: `histogram_quantile(0.5, sum by (le) (rate(webhook_attempt_duration_seconds_bucket{${EVENTS}}[${RATE}])))`,
-          p99: `histogram_quantile(0.99, sum by (le) (rate(webhook_attempt_duration_seconds_bucket{${EVENTS}}[${RATE}])))`,
+          p50: quantile(0.5, 'webhook_attempt_duration_seconds', EVENTS),
+          p99: quantile(0.99, 'webhook_attempt_duration_seconds', EVENTS),
         },
       },
       {
@@ -125,11 +138,12 @@ export const events: DashboardSpec = {
       },
       {
         title: 'Webhooks by state',
-        description: 'All webhooks of the installation, and the events that wait for a retry.',
+        description:
+          'Enabled and disabled webhooks; those of the enabled ones that are behind (due), failing, or have too many waiting events (full); and the events that wait for a retry.',
         unit: 'short',
         queries: {
-          '{{state}}': `max by (state) (webhook_endpoints{${EVENTS}})`,
-          'events waiting for a retry': `max(webhook_parked_events{${EVENTS}})`,
+          '{{state}}': stored(`webhook_endpoints{${EVENTS}}`, ['state']),
+          'events waiting for a retry': stored(`webhook_parked_events{${EVENTS}}`),
         },
       },
       {
@@ -137,8 +151,8 @@ export const events: DashboardSpec = {
         description: 'Webhooks that were disabled, by reason, and changes by clients and operators.',
         unit: 'ops',
         queries: {
-          'disabled: {{reason}}': `sum by (reason) (rate(webhook_disabled_total{${EVENTS}}[${RATE}]))`,
-          '{{change}}': `sum by (change) (rate(webhook_changes_total{${EVENTS}}[${RATE}]))`,
+          'disabled: {{reason}}': rate('webhook_disabled_total', EVENTS, ['reason']),
+          '{{change}}': rate('webhook_changes_total', EVENTS, ['change']),
         },
         alerts: ['GuildDataWebhooksDisabled'],
       },

@@ -1,8 +1,7 @@
 import type { DashboardSpec } from '../dashboard.ts';
+import { jobOf, quantile, rate } from '../queries.ts';
 
-const GATEWAY = 'namespace=~"$namespace",job="guild-data/gateway"';
-const quantile = (share: number, metric: string, by = 'le') =>
-  `histogram_quantile(${share}, sum by (${by}) (rate(${metric}_bucket{${GATEWAY}}[$__rate_interval])))`;
+const GATEWAY = jobOf('gateway');
 
 export const gateway: DashboardSpec = {
   name: 'gateway',
@@ -14,13 +13,13 @@ export const gateway: DashboardSpec = {
         title: 'Requests by route',
         description: 'The twenty routes with the most requests; `none` counts requests that matched no route.',
         unit: 'reqps',
-        queries: { '{{route}}': `topk(20, sum by (route) (rate(http_requests_total{${GATEWAY}}[$__rate_interval])))` },
+        queries: { '{{route}}': `topk(20, ${rate('http_requests_total', GATEWAY, ['route'])})` },
       },
       {
         title: 'Request latency by route, p99',
         description: 'Time until the response was written; for long polls this includes the time that they waited.',
         unit: 's',
-        queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', 'le, route') },
+        queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', GATEWAY, ['route']) },
         alerts: ['GuildDataSlowBurnFast'],
       },
       {
@@ -28,9 +27,9 @@ export const gateway: DashboardSpec = {
         description: 'Responses with a 5xx status, by route and status.',
         unit: 'reqps',
         queries: {
-          '{{route}} {{code}}': `sum by (route, code) (rate(http_requests_total{${GATEWAY},code=~"5.."}[$__rate_interval]))`,
+          '{{route}} {{code}}': rate('http_requests_total', `${GATEWAY},code=~"5.."`, ['route', 'code']),
         },
-        alerts: ['GuildDataFaultsBurnFast'],
+        alerts: ['GuildDataFaultsBurnFast', 'GuildDataInternalErrors'],
       },
     ],
     Load: [
@@ -38,7 +37,10 @@ export const gateway: DashboardSpec = {
         title: 'Latency added by the gateway',
         description: 'Request latency at the gateway minus the time that the service took.',
         unit: 's',
-        queries: { p50: quantile(0.5, 'gateway_overhead_seconds'), p99: quantile(0.99, 'gateway_overhead_seconds') },
+        queries: {
+          p50: quantile(0.5, 'gateway_overhead_seconds', GATEWAY),
+          p99: quantile(0.99, 'gateway_overhead_seconds', GATEWAY),
+        },
       },
       {
         title: 'Requests in flight',
@@ -64,7 +66,7 @@ export const gateway: DashboardSpec = {
         title: 'Upstream retries',
         description: 'Requests that the gateway sent a second time because the connection to the service was lost.',
         unit: 'reqps',
-        queries: { '{{upstream}}': `sum by (upstream) (rate(gateway_retries_total{${GATEWAY}}[$__rate_interval]))` },
+        queries: { '{{upstream}}': rate('gateway_retries_total', GATEWAY, ['upstream']) },
         alerts: ['GuildDataRetries'],
       },
       {
@@ -73,16 +75,16 @@ export const gateway: DashboardSpec = {
           'Requests rejected with 503, by the limit that was reached: that of the whole gateway, or the share of one guild or client address.',
         unit: 'reqps',
         queries: {
-          '{{bound}}': `sum by (bound) (rate(gateway_overload_refusals_total{${GATEWAY}}[$__rate_interval]))`,
+          '{{bound}}': rate('gateway_overload_refusals_total', GATEWAY, ['bound']),
         },
         alerts: ['GuildDataTooManyInFlight', 'GuildDataOverloadRejections'],
       },
       {
-        title: 'Waiting long polls and uploads',
-        description: 'Long polls that wait for commands, and requests whose body is still arriving.',
+        title: 'Waiting long polls, event streams and uploads',
+        description: 'Long polls that wait and open streams of events, and requests whose body is still arriving.',
         unit: 'short',
         queries: {
-          polls: `sum(gateway_waiting_polls{${GATEWAY}})`,
+          'polls and streams': `sum(gateway_waiting_polls{${GATEWAY}})`,
           uploads: `sum(gateway_receiving_requests{${GATEWAY}})`,
         },
         alerts: ['GuildDataOverloadRejections'],
@@ -100,7 +102,7 @@ export const gateway: DashboardSpec = {
           'Connections that a gateway closed early, per second: the client did not read its response, or its address or guild had used up its share of connections.',
         unit: 'short',
         queries: {
-          '{{reason}}': `sum by (reason) (rate(gateway_client_disconnects_total{${GATEWAY}}[$__rate_interval]))`,
+          '{{reason}}': rate('gateway_client_disconnects_total', GATEWAY, ['reason']),
         },
         alerts: ['GuildDataConnectionShares'],
       },
@@ -110,7 +112,7 @@ export const gateway: DashboardSpec = {
         title: 'API key authentication results',
         description: 'Accepted keys, and rejected keys by reason.',
         unit: 'reqps',
-        queries: { '{{result}}': `sum by (result) (rate(gateway_authentication_total{${GATEWAY}}[$__rate_interval]))` },
+        queries: { '{{result}}': rate('gateway_authentication_total', GATEWAY, ['result']) },
       },
       {
         title: 'API key cache lookups',
@@ -118,8 +120,8 @@ export const gateway: DashboardSpec = {
           'Found in the cache (hit, refusal_hit), verified by auth (miss), or auth could not be reached (stale: served from the cache, unavailable: rejected with 503); and cached keys that were renewed before they expired.',
         unit: 'reqps',
         queries: {
-          '{{outcome}}': `sum by (outcome) (rate(gateway_key_cache_total{${GATEWAY}}[$__rate_interval]))`,
-          renewed: `sum(rate(gateway_key_renewals_total{${GATEWAY}}[$__rate_interval]))`,
+          '{{outcome}}': rate('gateway_key_cache_total', GATEWAY, ['outcome']),
+          renewed: rate('gateway_key_renewals_total', GATEWAY),
         },
         alerts: ['GuildDataKeysNotVerified'],
       },
@@ -127,7 +129,7 @@ export const gateway: DashboardSpec = {
         title: 'API key change propagation, p99',
         description: 'Time from a change of a key until the gateways received it. Objective: one second.',
         unit: 's',
-        queries: { p99: quantile(0.99, 'gateway_key_change_propagation_seconds') },
+        queries: { p99: quantile(0.99, 'gateway_key_change_propagation_seconds', GATEWAY) },
         alerts: ['GuildDataKeyPropagationSlow', 'GuildDataKeyStreamCut'],
       },
     ],
@@ -137,7 +139,7 @@ export const gateway: DashboardSpec = {
         description: 'Requests rejected with 429, by rate limit category.',
         unit: 'reqps',
         queries: {
-          '{{category}}': `sum by (category) (rate(gateway_limit_decisions_total{${GATEWAY},decision="refused"}[$__rate_interval]))`,
+          '{{category}}': rate('gateway_limit_decisions_total', `${GATEWAY},decision="refused"`, ['category']),
         },
       },
       {
@@ -145,7 +147,7 @@ export const gateway: DashboardSpec = {
         description:
           'Decided by Redis (exact), or by one gateway from its own counters while Redis is unavailable (degraded).',
         unit: 'reqps',
-        queries: { '{{mode}}': `sum by (mode) (rate(gateway_limit_decisions_total{${GATEWAY}}[$__rate_interval]))` },
+        queries: { '{{mode}}': rate('gateway_limit_decisions_total', GATEWAY, ['mode']) },
         alerts: ['GuildDataLimiterDegraded'],
       },
       {

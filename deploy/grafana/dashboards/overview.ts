@@ -1,7 +1,60 @@
-import type { DashboardSpec } from '../dashboard.ts';
+import type { DashboardSpec, PanelSpec } from '../dashboard.ts';
+import { ALL_JOBS as ALL, BEHIND_GATEWAY, INSTALLATION, jobOf, rate } from '../queries.ts';
 
-const GATEWAY = 'namespace=~"$namespace",job="guild-data/gateway"';
-const ALL = 'namespace=~"$namespace",job=~"guild-data/.+"';
+const GATEWAY = jobOf('gateway');
+
+/** The share of requests that may fail, or be slow, within 30 days (deploy/prometheus/README.md). */
+const OBJECTIVES = { faults: 0.001, slow: 0.01 };
+type Objective = keyof typeof OBJECTIVES;
+const RETENTION = 'Prometheus keeps 15 days by default: with less than 30 days of retention, over what it has.';
+
+/** The rule is evaluated every five minutes, after which Prometheus would no longer show its value. */
+const budgetLeft = (objective: Objective) =>
+  `last_over_time(release:guild_data_${objective}:budget_left30d{${INSTALLATION}}[10m])`;
+
+const ratioOver = (objective: Objective, window: string) =>
+  `release:guild_data_${objective}:ratio_rate${window}{${INSTALLATION}}`;
+
+/** A number about the 30 days of an objective, of the release with the smallest budget left. */
+const budgetStats = (objective: Objective, name: string): PanelSpec[] => [
+  {
+    title: `Error budget left, 30 days: ${name}`,
+    description: `Share of the ${name} that the objective allows in 30 days and that have not occurred, of the release with the least; negative if the objective is missed. ${RETENTION}`,
+    unit: 'percentunit',
+    min: 'none',
+    stat: { bad: 0.1, lessIsWorse: true },
+    queries: { left: `min(${budgetLeft(objective)})` },
+    alerts: objective === 'faults' ? ['GuildDataFaultsBurnSlow'] : ['GuildDataSlowBurnSlow'],
+  },
+  {
+    title: `Share of requests, 30 days: ${name}`,
+    description: `Share of requests in 30 days, of the release with the most. Objective: at most ${OBJECTIVES[objective] * 100} %. ${RETENTION}`,
+    unit: 'percentunit',
+    stat: { bad: OBJECTIVES[objective] },
+    queries: { share: `max(1 - ${budgetLeft(objective)}) * ${OBJECTIVES[objective]}` },
+    alerts:
+      objective === 'faults'
+        ? ['GuildDataFaultsBurnFast', 'GuildDataFaultsBurnSlow']
+        : ['GuildDataSlowBurnFast', 'GuildDataSlowBurnSlow'],
+  },
+];
+
+const burnRate = (objective: Objective, name: string): PanelSpec => ({
+  title: `Burn rate of the error budget: ${name}`,
+  description:
+    'How many times faster than allowed the release with the most consumes its budget, over one hour to three days: at 1 it lasts 30 days, at 6 five days, at 14.4 two days.',
+  unit: 'short',
+  queries: Object.fromEntries(
+    ['1h', '6h', '1d', '3d'].map((window) => [
+      window,
+      `max(${ratioOver(objective, window)}) / ${OBJECTIVES[objective]}`,
+    ]),
+  ),
+  alerts:
+    objective === 'faults'
+      ? ['GuildDataFaultsBurnFast', 'GuildDataFaultsBurnSlow']
+      : ['GuildDataSlowBurnFast', 'GuildDataSlowBurnSlow'],
+});
 
 export const overview: DashboardSpec = {
   name: 'overview',
@@ -9,35 +62,15 @@ export const overview: DashboardSpec = {
   description: 'Service level objectives, traffic, and where the problem is.',
   rows: {
     'Service level objectives': [
-      {
-        title: 'Error rate, 30 days',
-        description:
-          'Share of requests with a 5xx response, without routes that call a platform. Objective: at most 0.1 %.',
-        unit: 'percentunit',
-        stat: { bad: 0.001 },
-        queries: {
-          Errors:
-            'sum(sum_over_time(namespace:guild_data_faults:rate5m{namespace=~"$namespace"}[30d])) / sum(sum_over_time(namespace:guild_data_requests:rate5m{namespace=~"$namespace"}[30d]))',
-        },
-        alerts: ['GuildDataFaultsBurnFast', 'GuildDataFaultsBurnSlow'],
-      },
-      {
-        title: 'Slow requests, 30 days',
-        description: 'Share of requests that took longer than 250 ms, without long polls. Objective: at most 1 %.',
-        unit: 'percentunit',
-        stat: { bad: 0.01 },
-        queries: {
-          Slow: 'sum(sum_over_time(namespace:guild_data_slow:rate5m{namespace=~"$namespace"}[30d])) / sum(sum_over_time(namespace:guild_data_timed:rate5m{namespace=~"$namespace"}[30d]))',
-        },
-        alerts: ['GuildDataSlowBurnFast', 'GuildDataSlowBurnSlow'],
-      },
+      ...budgetStats('faults', 'errors (5xx)'),
+      ...budgetStats('slow', 'slow requests'),
       {
         title: 'Firing alerts',
-        description: 'Alerts of Guild Data that are firing now.',
+        description: 'Alerts of Guild Data that are firing now; an alert about several replicas of a release is one.',
         unit: 'short',
         stat: { bad: 1 },
         queries: {
-          Firing: 'count(ALERTS{alertname=~"GuildData.+",alertstate="firing",namespace=~"$namespace"}) or vector(0)',
+          Firing: `count(group by (cluster, namespace, release, alertname) (ALERTS{alertname=~"GuildData.+",alertstate="firing",${INSTALLATION}})) or vector(0)`,
         },
       },
       {
@@ -49,18 +82,35 @@ export const overview: DashboardSpec = {
         alerts: ['GuildDataServiceDown', 'GuildDataReplicaDown'],
       },
     ],
+    'Error budget': [
+      {
+        title: 'Error budget left, 30 days',
+        description: `How the error budgets of 30 days were consumed; below 0 the objective is missed. ${RETENTION}`,
+        unit: 'percentunit',
+        min: 'none',
+        max: 1,
+        queries: {
+          'errors {{cluster}} {{namespace}}/{{release}}': budgetLeft('faults'),
+          'slow {{cluster}} {{namespace}}/{{release}}': budgetLeft('slow'),
+        },
+        alerts: ['GuildDataFaultsBurnSlow', 'GuildDataSlowBurnSlow'],
+      },
+      burnRate('faults', 'errors (5xx)'),
+      burnRate('slow', 'slow requests'),
+    ],
     Requests: [
       {
         title: 'Requests by status class',
+        dashboards: ['gateway'],
         description:
           'Requests at the gateways by status class; rate-limited requests (429) and requests whose client disconnected before the response are separate.',
         unit: 'reqps',
         queries: {
-          '2xx': `sum(rate(http_requests_total{${GATEWAY},code=~"2.."}[$__rate_interval]))`,
-          '4xx without 429': `sum(rate(http_requests_total{${GATEWAY},code=~"4..",code!~"429|499"}[$__rate_interval]))`,
-          'client disconnected': `sum(rate(http_requests_total{${GATEWAY},code="499"}[$__rate_interval]))`,
-          '429': `sum(rate(http_requests_total{${GATEWAY},code="429"}[$__rate_interval]))`,
-          '5xx': `sum(rate(http_requests_total{${GATEWAY},code=~"5.."}[$__rate_interval]))`,
+          '2xx': rate('http_requests_total', `${GATEWAY},code=~"2.."`),
+          '4xx without 429': rate('http_requests_total', `${GATEWAY},code=~"4..",code!~"429|499"`),
+          'client disconnected': rate('http_requests_total', `${GATEWAY},code="499"`),
+          '429': rate('http_requests_total', `${GATEWAY},code="429"`),
+          '5xx': rate('http_requests_total', `${GATEWAY},code=~"5.."`),
         },
       },
       {
@@ -68,19 +118,20 @@ export const overview: DashboardSpec = {
         description: 'Over five minutes, counted as for the objectives.',
         unit: 'percentunit',
         queries: {
-          Errors: 'namespace:guild_data_faults:ratio_rate5m{namespace=~"$namespace"}',
-          Slow: 'namespace:guild_data_slow:ratio_rate5m{namespace=~"$namespace"}',
+          'errors {{cluster}} {{namespace}}/{{release}}': ratioOver('faults', '5m'),
+          'slow {{cluster}} {{namespace}}/{{release}}': ratioOver('slow', '5m'),
         },
         alerts: ['GuildDataFaultsBurnFast', 'GuildDataSlowBurnFast'],
       },
       {
         title: 'Request latency',
-        description: 'At the gateway, of all requests except long polls.',
+        dashboards: ['gateway'],
+        description: 'At the gateway, of all requests except long polls and rejected ones.',
         unit: 's',
         queries: Object.fromEntries(
           ['0.5', '0.99', '0.999'].map((quantile) => [
             `p${Number(quantile) * 100}`,
-            `histogram_quantile(${quantile}, sum by (le) (rate(http_request_duration_seconds_bucket{${GATEWAY},route!~"pollCommands|listEvents"}[$__rate_interval])))`,
+            `histogram_quantile(${quantile}, ${rate('http_request_duration_seconds_bucket', `${GATEWAY},route!~"pollCommands|listEvents"`, ['le'])})`,
           ]),
         ),
       },
@@ -88,12 +139,14 @@ export const overview: DashboardSpec = {
     'Where the problem is': [
       {
         title: '5xx responses by service',
-        description: 'Responses with a 5xx status of each service.',
+        description: 'Responses with a 5xx status of the services behind the gateways and consoles.',
         unit: 'reqps',
-        queries: { '{{job}}': `sum by (job) (rate(http_requests_total{${ALL},code=~"5.."}[$__rate_interval]))` },
+        dashboards: ['services'],
+        queries: { '{{job}}': rate('http_requests_total', `${ALL},${BEHIND_GATEWAY},code=~"5.."`, ['job']) },
       },
       {
         title: 'Open circuit breakers',
+        dashboards: ['services', 'platforms'],
         description: 'Dependencies that are not called because calls to them kept failing.',
         unit: 'short',
         queries: { '{{job}} → {{dependency}}': `max by (job, dependency) (breaker_open{${ALL}}) > 0` },
@@ -114,6 +167,7 @@ export const overview: DashboardSpec = {
       },
       {
         title: 'Running replicas',
+        dashboards: ['services'],
         description: 'Replicas that Prometheus can scrape, by service.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (up{${ALL}})` },
@@ -132,7 +186,7 @@ export const overview: DashboardSpec = {
           'Age of the oldest ban or mute that moderation has not yet delivered to activity, which sends it to game servers.',
         unit: 's',
         queries: {
-          oldest: 'max(moderation_outbox_oldest_seconds{namespace=~"$namespace",job="guild-data/moderation"})',
+          oldest: `max(moderation_outbox_oldest_seconds{${jobOf('moderation')}})`,
         },
         alerts: ['GuildDataOutboxStuck'],
       },

@@ -1,12 +1,11 @@
 import type { DashboardSpec } from '../dashboard.ts';
-
-const JOB = 'namespace=~"$namespace",job=~"$job"';
+import { SELECTED_JOBS as JOB, jobOf, quantile, rate } from '../queries.ts';
 
 export const platforms: DashboardSpec = {
   name: 'platforms',
   title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
-  jobs: 'guild-data/(bindings|members)',
+  jobs: 'guild-data/(auth|bindings|members)',
   rows: {
     Calls: [
       {
@@ -14,7 +13,7 @@ export const platforms: DashboardSpec = {
         description: 'Calls to each host of the chat and game platforms, by service.',
         unit: 'reqps',
         queries: {
-          '{{host}} from {{job}}': `sum by (host, job) (rate(platform_calls_total{${JOB},outcome!="held back"}[$__rate_interval]))`,
+          '{{host}} from {{job}}': rate('platform_calls_total', `${JOB},outcome!="held back"`, ['host', 'job']),
         },
       },
       {
@@ -23,7 +22,7 @@ export const platforms: DashboardSpec = {
         unit: 'percentunit',
         max: 1,
         queries: {
-          '{{host}}': `sum by (host) (rate(platform_calls_total{${JOB},outcome=~"failed|too slow|5.."}[$__rate_interval])) / sum by (host) (rate(platform_calls_total{${JOB},outcome!="held back"}[$__rate_interval]))`,
+          '{{host}}': `${rate('platform_calls_total', `${JOB},outcome=~"failed|too slow|5.."`, ['host'])} / ${rate('platform_calls_total', `${JOB},outcome!="held back"`, ['host'])}`,
         },
         alerts: ['GuildDataPlatformFailing'],
       },
@@ -32,7 +31,7 @@ export const platforms: DashboardSpec = {
         description: 'Time until the platform had responded.',
         unit: 's',
         queries: {
-          '{{host}}': `histogram_quantile(0.99, sum by (le, host) (rate(platform_call_duration_seconds_bucket{${JOB}}[$__rate_interval])))`,
+          '{{host}}': quantile(0.99, 'platform_call_duration_seconds', JOB, ['host']),
         },
       },
     ],
@@ -42,7 +41,7 @@ export const platforms: DashboardSpec = {
         description: 'Status of the response, or why there was none.',
         unit: 'reqps',
         queries: {
-          '{{host}} {{outcome}}': `sum by (host, outcome) (rate(platform_calls_total{${JOB}}[$__rate_interval]))`,
+          '{{host}} {{outcome}}': rate('platform_calls_total', JOB, ['host', 'outcome']),
         },
       },
       {
@@ -51,7 +50,7 @@ export const platforms: DashboardSpec = {
           'Calls that a platform rejected with 429, and calls that were not made because it had requested a pause.',
         unit: 'reqps',
         queries: {
-          '{{host}} {{outcome}}': `sum by (host, outcome) (rate(platform_calls_total{${JOB},outcome=~"429|held back"}[$__rate_interval]))`,
+          '{{host}} {{outcome}}': rate('platform_calls_total', `${JOB},outcome=~"429|held back"`, ['host', 'outcome']),
         },
         alerts: ['GuildDataPlatformHoldsBack'],
       },
@@ -61,7 +60,7 @@ export const platforms: DashboardSpec = {
           'Hosts that are not called because calls kept failing, and hosts that reject our token or API key with 401.',
         unit: 'short',
         queries: {
-          'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|game-.+"}) > 0`,
+          'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|chat-oauth|oidc|game-.+"}) > 0`,
           'credentials rejected by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
         },
         alerts: ['GuildDataPlatformRefusesUs', 'GuildDataPlatformFailing'],
@@ -74,7 +73,7 @@ export const platforms: DashboardSpec = {
           'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
-          '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(chat_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
+          '{{purpose}}': quantile(0.99, 'chat_budget_wait_seconds', JOB, ['purpose']),
         },
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
@@ -83,7 +82,7 @@ export const platforms: DashboardSpec = {
         description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
-          '{{purpose}}': `sum by (purpose) (rate(chat_budget_refused_total{${JOB}}[$__rate_interval]))`,
+          '{{purpose}}': rate('chat_budget_refused_total', JOB, ['purpose']),
         },
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
@@ -103,7 +102,7 @@ export const platforms: DashboardSpec = {
           'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
-          '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(game_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
+          '{{purpose}}': quantile(0.99, 'game_budget_wait_seconds', JOB, ['purpose']),
         },
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
@@ -112,15 +111,21 @@ export const platforms: DashboardSpec = {
         description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
-          '{{purpose}}': `sum by (purpose) (rate(game_budget_refused_total{${JOB}}[$__rate_interval]))`,
-          'replicas without Redis': `sum(game_budget_degraded{${JOB}})`,
+          '{{purpose}}': rate('game_budget_refused_total', JOB, ['purpose']),
         },
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
       {
+        title: 'Replicas with a fixed share of our game platform rate limit (no Redis)',
+        description:
+          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable.',
+        unit: 'short',
+        queries: { '{{job}}': `sum by (job) (game_budget_degraded{${JOB}})` },
+      },
+      {
         title: 'Invalid requests to the chat platform, 10 minutes',
         description:
-          'Calls that the chat platform rejected with 401, 403 or 429 within 10 minutes; at 10,000 it bans our address.',
+          'Calls with one bot token that the chat platform rejected with 401, 403 or 429 within 10 minutes; at 10,000 it bans our address.',
         unit: 'short',
         queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
         alerts: ['GuildDataChatInvalidRequests'],
@@ -133,7 +138,7 @@ export const platforms: DashboardSpec = {
           'Role bindings evaluated for members, by verdict: the member should have the role, should not have it, or it is unknown because a platform did not respond.',
         unit: 'reqps',
         queries: {
-          '{{verdict}}': `sum by (verdict) (rate(bindings_role_verdicts_total{namespace=~"$namespace",job="guild-data/bindings"}[$__rate_interval]))`,
+          '{{verdict}}': rate('bindings_role_verdicts_total', jobOf('bindings'), ['verdict']),
         },
       },
       {
@@ -142,7 +147,7 @@ export const platforms: DashboardSpec = {
           'Names of roles and groups that were missing in lists of bindings because a platform did not return them.',
         unit: 'reqps',
         queries: {
-          '{{of}}': `sum by (of) (rate(bindings_names_missing_total{namespace=~"$namespace",job="guild-data/bindings"}[$__rate_interval]))`,
+          '{{of}}': rate('bindings_names_missing_total', jobOf('bindings'), ['of']),
         },
       },
       {
@@ -150,7 +155,7 @@ export const platforms: DashboardSpec = {
         description: 'Roles assigned and removed, failed changes, and changes that are retried later.',
         unit: 'reqps',
         queries: {
-          '{{outcome}}': `sum by (outcome) (rate(members_roles_synced_total{namespace=~"$namespace",job="guild-data/members"}[$__rate_interval]))`,
+          '{{outcome}}': rate('members_roles_synced_total', jobOf('members'), ['outcome']),
         },
       },
     ],

@@ -1,12 +1,12 @@
 import type { DashboardSpec } from '../dashboard.ts';
+import { BEHIND_GATEWAY, SELECTED_JOBS as JOB, jobOf, quantile, rate, stored } from '../queries.ts';
+import { storagePanels } from '../storage-panels.ts';
 
-const JOB = 'namespace=~"$namespace",job=~"$job"';
-const AUTH = 'namespace=~"$namespace",job="guild-data/auth"';
-const ACTIVITY = 'namespace=~"$namespace",job="guild-data/activity"';
-const MODERATION = 'namespace=~"$namespace",job="guild-data/moderation"';
-const MEMBERS = 'namespace=~"$namespace",job="guild-data/members"';
-const quantile = (share: number, metric: string, by: string) =>
-  `histogram_quantile(${share}, sum by (le, ${by}) (rate(${metric}_bucket{${JOB}}[$__rate_interval])))`;
+const ROUTED = `${JOB},${BEHIND_GATEWAY}`;
+const AUTH = jobOf('auth');
+const ACTIVITY = jobOf('activity');
+const MODERATION = jobOf('moderation');
+const MEMBERS = jobOf('members');
 
 export const services: DashboardSpec = {
   name: 'services',
@@ -17,23 +17,24 @@ export const services: DashboardSpec = {
     Calls: [
       {
         title: 'REST requests by route',
-        description: 'Requests that the services received from the gateways, by route.',
+        description: 'Requests that the services received from the gateways and consoles, by route.',
         unit: 'reqps',
-        queries: { '{{route}}': `sum by (route) (rate(http_requests_total{${JOB}}[$__rate_interval]))` },
+        queries: { '{{route}}': rate('http_requests_total', ROUTED, ['route']) },
       },
       {
         title: 'REST latency by route, p99',
         description:
           'Time until the response was written, by route; for long polls this includes the time that they waited.',
         unit: 's',
-        queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', 'route') },
+        queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', ROUTED, ['route']) },
       },
       {
         title: '5xx responses by service and status',
-        description: 'Responses with a 5xx status, by service.',
+        description:
+          'Responses with a 5xx status, by service; those of the gateways and consoles are in their own dashboards.',
         unit: 'reqps',
         queries: {
-          '{{job}} {{code}}': `sum by (job, code) (rate(http_requests_total{${JOB},code=~"5.."}[$__rate_interval]))`,
+          '{{job}} {{code}}': rate('http_requests_total', `${ROUTED},code=~"5.."`, ['job', 'code']),
         },
         alerts: ['GuildDataInternalErrors'],
       },
@@ -41,14 +42,14 @@ export const services: DashboardSpec = {
         title: 'gRPC calls by method',
         description: 'Calls that the services handled, by method.',
         unit: 'reqps',
-        queries: { '{{method}}': `sum by (method) (rate(grpc_server_handled_total{${JOB}}[$__rate_interval]))` },
+        queries: { '{{method}}': rate('grpc_server_handled_total', JOB, ['method']) },
       },
       {
         title: 'gRPC latency by method, p99',
         description: 'Time until the call was answered, by method; the long-lived Watch streams are left out.',
         unit: 's',
         queries: {
-          '{{method}}': `histogram_quantile(0.99, sum by (le, method) (rate(grpc_server_handling_seconds_bucket{${JOB},method!~".*/Watch"}[$__rate_interval])))`,
+          '{{method}}': quantile(0.99, 'grpc_server_handling_seconds', `${JOB},method!~".*/Watch"`, ['method']),
         },
       },
       {
@@ -56,7 +57,11 @@ export const services: DashboardSpec = {
         description: 'Calls to other services that ended with a status other than OK, by code.',
         unit: 'reqps',
         queries: {
-          '{{job}} {{method}} {{code}}': `sum by (job, method, code) (rate(grpc_client_handled_total{${JOB},code!="OK"}[$__rate_interval]))`,
+          '{{job}} {{method}} {{code}}': rate('grpc_client_handled_total', `${JOB},code!="OK"`, [
+            'job',
+            'method',
+            'code',
+          ]),
         },
         alerts: ['GuildDataBreakerOpen', 'GuildDataInternalCallsRefused'],
       },
@@ -73,17 +78,18 @@ export const services: DashboardSpec = {
         title: 'Wait for a PostgreSQL connection, p99',
         description: 'Time until the pool had a free connection.',
         unit: 's',
-        queries: { '{{job}}': quantile(0.99, 'postgres_pool_wait_seconds', 'job') },
+        queries: { '{{job}}': quantile(0.99, 'postgres_pool_wait_seconds', JOB, ['job']) },
         alerts: ['GuildDataPoolExhausted'],
       },
       {
         title: 'PostgreSQL connection timeouts',
         description: 'Callers that got no connection from the pool within two seconds.',
         unit: 'reqps',
-        queries: { '{{job}}': `sum by (job) (rate(postgres_pool_failures_total{${JOB}}[$__rate_interval]))` },
+        queries: { '{{job}}': rate('postgres_pool_failures_total', JOB, ['job']) },
         alerts: ['GuildDataDatabaseUnavailable'],
       },
     ],
+    'PostgreSQL and Redis': storagePanels(JOB),
     Processes: [
       {
         title: 'CPU usage',
@@ -118,11 +124,12 @@ export const services: DashboardSpec = {
         description: 'Share of time that each replica spent in garbage collection.',
         unit: 'percentunit',
         queries: {
-          '{{job}} {{instance}}': `sum by (job, instance) (rate(nodejs_gc_duration_seconds_sum{${JOB}}[$__rate_interval]))`,
+          '{{job}} {{instance}}': rate('nodejs_gc_duration_seconds_sum', JOB, ['job', 'instance']),
         },
       },
       {
         title: 'Time until certificates expire',
+        min: 'none',
         description:
           'Remaining time of the certificates for TLS between the services, and of the CAs that verify them.',
         unit: 's',
@@ -145,8 +152,8 @@ export const services: DashboardSpec = {
         description: 'Heartbeats received from game servers, and batches in which they were written to the database.',
         unit: 'reqps',
         queries: {
-          heartbeats: `sum(rate(activity_server_heartbeats_total{${ACTIVITY}}[$__rate_interval]))`,
-          batches: `sum(rate(activity_heartbeat_batches_total{${ACTIVITY}}[$__rate_interval]))`,
+          heartbeats: rate('activity_server_heartbeats_total', ACTIVITY),
+          batches: rate('activity_heartbeat_batches_total', ACTIVITY),
         },
         alerts: ['GuildDataGameServersSilent'],
       },
@@ -155,10 +162,12 @@ export const services: DashboardSpec = {
         description: 'Commands created, delivered (by attempt), acknowledged, and expired without an acknowledgement.',
         unit: 'reqps',
         queries: {
-          created: `sum(rate(activity_commands_enqueued_total{${ACTIVITY}}[$__rate_interval]))`,
-          'delivered, attempt {{attempt}}': `sum by (attempt) (rate(activity_commands_leased_total{${ACTIVITY}}[$__rate_interval]))`,
-          'acknowledged {{status}}': `sum by (status) (rate(activity_commands_acknowledged_total{${ACTIVITY}}[$__rate_interval]))`,
-          'expired {{state}}': `max by (state) (rate(activity_commands_expired_total{${ACTIVITY}}[$__rate_interval]))`,
+          created: rate('activity_commands_enqueued_total', ACTIVITY),
+          'delivered, attempt {{attempt}}': rate('activity_commands_leased_total', ACTIVITY, ['attempt']),
+          'acknowledged {{status}}': rate('activity_commands_acknowledged_total', ACTIVITY, ['status']),
+          'expired {{state}}': stored(`rate(activity_commands_expired_total{${ACTIVITY}}[$__rate_interval])`, [
+            'state',
+          ]),
         },
         alerts: ['GuildDataCommandsNotAcknowledged'],
       },
@@ -177,7 +186,7 @@ export const services: DashboardSpec = {
         title: 'Unfinished role sync jobs',
         description: 'Jobs that synchronise the roles of all members of a guild, by state: queued, running or paused.',
         unit: 'short',
-        queries: { '{{state}}': `max by (state) (members_sync_jobs{${MEMBERS}})` },
+        queries: { '{{state}}': stored(`members_sync_jobs{${MEMBERS}}`, ['state']) },
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
@@ -193,11 +202,12 @@ export const services: DashboardSpec = {
       },
       {
         title: 'Members processed by role sync jobs',
-        description: 'Members that jobs processed, by outcome; and jobs that finished, by outcome.',
+        description:
+          'Members that jobs processed (done), and those of them that were changed or could not be changed (failed); and jobs that finished, by outcome.',
         unit: 'reqps',
         queries: {
-          '{{outcome}}': `sum by (outcome) (rate(members_sync_job_members_total{${MEMBERS}}[$__rate_interval]))`,
-          'jobs {{outcome}}': `sum by (outcome) (rate(members_sync_jobs_finished_total{${MEMBERS}}[$__rate_interval]))`,
+          '{{outcome}}': rate('members_sync_job_members_total', MEMBERS, ['outcome']),
+          'jobs {{outcome}}': rate('members_sync_jobs_finished_total', MEMBERS, ['outcome']),
         },
         alerts: ['GuildDataJobsGivenUp'],
       },
@@ -205,16 +215,16 @@ export const services: DashboardSpec = {
     Queues: [
       {
         title: 'Background queue items',
-        description: 'Items of the background queues by state: waiting, in flight, dead letter.',
+        description: 'Items of the background queues of each service: waiting or in flight (queued), and dead letters.',
         unit: 'short',
-        queries: { '{{queue}} {{state}}': `max by (queue, state) (queue_items{${JOB}})` },
+        queries: { '{{job}} {{queue}} {{state}}': stored(`queue_items{${JOB}}`, ['job', 'queue', 'state']) },
         alerts: ['GuildDataDeadLetters'],
       },
       {
         title: 'Age of the oldest background queue item',
         description: 'Age of the oldest unfinished item of each queue.',
         unit: 's',
-        queries: { '{{queue}}': `max by (queue) (queue_oldest_seconds{${JOB}})` },
+        queries: { '{{job}} {{queue}}': `max by (job, queue) (queue_oldest_seconds{${JOB}})` },
         alerts: ['GuildDataQueueStuck'],
       },
       {
@@ -223,7 +233,7 @@ export const services: DashboardSpec = {
           'Attempts to process an item of a background queue, by queue and outcome; unavailable: a service or platform that the queue needs is down.',
         unit: 'reqps',
         queries: {
-          '{{queue}} {{outcome}}': `sum by (queue, outcome) (rate(queue_attempts_total{${JOB}}[$__rate_interval]))`,
+          '{{job}} {{queue}} {{outcome}}': rate('queue_attempts_total', JOB, ['job', 'queue', 'outcome']),
         },
       },
     ],
@@ -234,8 +244,8 @@ export const services: DashboardSpec = {
           'Bans, mutes and their lifting by action, and attempts to deliver them to the activity service by outcome.',
         unit: 'reqps',
         queries: {
-          '{{action}}': `sum by (action) (rate(moderation_decisions_total{${MODERATION}}[$__rate_interval]))`,
-          'delivery {{outcome}}': `sum by (outcome) (rate(moderation_deliveries_total{${MODERATION}}[$__rate_interval]))`,
+          '{{action}}': rate('moderation_decisions_total', MODERATION, ['action']),
+          'delivery {{outcome}}': rate('moderation_deliveries_total', MODERATION, ['outcome']),
         },
         alerts: ['GuildDataOutboxStuck'],
       },
@@ -243,7 +253,7 @@ export const services: DashboardSpec = {
         title: 'Ban and mute status checks',
         description: 'Players whose bans and mutes were checked, from the cache or from the database.',
         unit: 'reqps',
-        queries: { '{{source}}': `sum by (source) (rate(moderation_checks_total{${MODERATION}}[$__rate_interval]))` },
+        queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
       },
       {
         title: 'Role updates after link changes',
@@ -251,9 +261,9 @@ export const services: DashboardSpec = {
           'Members whose roles must be updated because their link changed: waiting tasks, dead letters and attempts.',
         unit: 'short',
         queries: {
-          '{{state}}': `max by (state) (members_role_tasks{${MEMBERS}})`,
+          '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
           'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
-          'attempts per minute, {{outcome}}': `60 * sum by (outcome) (rate(members_role_task_attempts_total{${MEMBERS}}[$__rate_interval]))`,
+          'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
       },
@@ -262,8 +272,8 @@ export const services: DashboardSpec = {
         description: 'Created and removed links, and roles that were assigned or removed, by outcome.',
         unit: 'reqps',
         queries: {
-          '{{kind}} {{outcome}}': `sum by (kind, outcome) (rate(members_link_changes_total{${MEMBERS}}[$__rate_interval]))`,
-          'roles {{outcome}}': `sum by (outcome) (rate(members_roles_synced_total{${MEMBERS}}[$__rate_interval]))`,
+          '{{kind}} {{outcome}}': rate('members_link_changes_total', MEMBERS, ['kind', 'outcome']),
+          'roles {{outcome}}': rate('members_roles_synced_total', MEMBERS, ['outcome']),
         },
       },
       {
@@ -272,7 +282,9 @@ export const services: DashboardSpec = {
         unit: 'short',
         queries: {
           'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,
-          'audit chains {{result}}': `sum by (result) (increase(auth_audit_chains_total{${AUTH}}[1h]))`,
+          'audit chains signed': `sum(increase(auth_audit_chains_total{${AUTH},result="signed"}[1h]))`,
+          // A chain is signed once, but every replica finds that it is broken.
+          'audit chains broken': stored(`increase(auth_audit_chains_total{${AUTH},result="broken"}[1h])`),
         },
         alerts: ['GuildDataAuditBroken'],
       },

@@ -1,0 +1,49 @@
+import type { PanelSpec } from './dashboard.ts';
+
+/** What the processes see of PostgreSQL and Redis. `jobs`: the matchers that select the processes. */
+export function storagePanels(jobs: string): PanelSpec[] {
+  const quantile = (share: number, metric: string) =>
+    `histogram_quantile(${share}, sum by (le, job) (rate(${metric}_bucket{${jobs}}[$__rate_interval])))`;
+  return [
+    {
+      title: 'SQL statements, p95',
+      description: 'Time until PostgreSQL responded to a statement, including the time that it waited for locks.',
+      unit: 's',
+      queries: { '{{job}}': quantile(0.95, 'postgres_statement_seconds') },
+      alerts: ['GuildDataDatabaseSlow'],
+    },
+    {
+      title: 'Redis round trip, p90',
+      description: 'Time until Redis responded to a PING, which each process sends every 15 seconds.',
+      unit: 's',
+      queries: { '{{job}}': quantile(0.9, 'redis_round_trip_seconds') },
+      alerts: ['GuildDataRedisSlow'],
+    },
+    {
+      title: 'Connections and memory against the maximum',
+      description: 'Open connections of PostgreSQL and Redis, and the memory of Redis, as a share of what they allow.',
+      unit: 'percentunit',
+      max: 1,
+      queries: {
+        'PostgreSQL connections': `max(postgres_server_connections{${jobs}} / postgres_server_connections_max{${jobs}})`,
+        'Redis connections': `max(redis_server_clients{${jobs}} / redis_server_clients_max{${jobs}})`,
+        'Redis memory': `max(redis_server_memory_bytes{${jobs}} / redis_server_memory_max_bytes{${jobs}})`,
+      },
+      alerts: [
+        'GuildDataDatabaseConnectionsNearMax',
+        'GuildDataRedisConnectionsNearMax',
+        'GuildDataRedisMemoryNearMax',
+      ],
+    },
+    {
+      title: 'Replication lag',
+      description: 'How far the slowest replica is behind, if there are replicas and our users may read their state.',
+      unit: 's',
+      queries: {
+        PostgreSQL: `max(postgres_replication_lag_seconds{${jobs}})`,
+        Redis: `max(redis_replication_lag_seconds{${jobs}})`,
+      },
+      alerts: ['GuildDataDatabaseReplicationLag', 'GuildDataRedisReplicationLag'],
+    },
+  ];
+}
