@@ -14,6 +14,8 @@ declare module 'vitest' {
     /** The name of a database with all migrations, which each test database is a copy of. */
     templateDatabase: string;
     redisUrl: string;
+    /** Where the bundled programs are, once a test needed them (test/system/app.ts). */
+    appFolder: string;
   }
 }
 
@@ -45,6 +47,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('postgresUrl', postgres.url);
     project.provide('templateDatabase', TEMPLATE);
     project.provide('redisUrl', redis.url);
+    project.provide('appFolder', join(folder, 'app'));
     return teardown;
   } catch (error) {
     await teardown();

@@ -2,6 +2,9 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { FIGURE } from './measure/figures.ts';
 
+/** Lines of a comparison that the summary shows. */
+const MOST_DIFFERENCES = 12;
+
 type Counts = { passed: number; failed: number; skipped: number };
 
 /** `3 passed, 0 failed`, with `, 1 skipped` if tests were skipped. */
@@ -15,7 +18,7 @@ type Result = { counts: Counts; failures: string[] };
 function resultOf(modules: readonly TestModule[], errors: readonly SerializedError[]): Result {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
-  const fail = (where: string, error: { message?: unknown } | undefined) => {
+  const fail = (where: string, error: { message?: unknown; diff?: unknown } | undefined) => {
     counts.failed += 1;
     failures.push(`failed: ${where}: ${reasonOf(error)}`);
   };
@@ -36,10 +39,16 @@ function resultOf(modules: readonly TestModule[], errors: readonly SerializedErr
   return { counts, failures };
 }
 
-/** The first line of the thrown value's message; the value may be anything. */
-function reasonOf(error: { message?: unknown } | undefined): string {
-  const message = typeof error?.message === 'string' ? stripVTControlCharacters(error.message).trim() : '';
-  return message.split('\n', 1)[0] || 'no reason was given';
+/** The first line of the thrown value's message, and the lines that differ if it compared values. */
+function reasonOf(error: { message?: unknown; diff?: unknown } | undefined): string {
+  const [message] = linesOf(error?.message);
+  const differences = linesOf(error?.diff).filter((line) => /^[-+] {2}/.test(line));
+  return [message || 'no reason was given', ...differences.slice(0, MOST_DIFFERENCES)].join('\n  ');
+}
+
+/** The lines of a text without colours; none if it is not a text, because anything can be thrown. */
+function linesOf(value: unknown): string[] {
+  return typeof value === 'string' ? stripVTControlCharacters(value).trim().split('\n') : [];
 }
 
 /**

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { printFigure } from '../measure/figures.ts';
 import { connect } from '../network/grpc.ts';
 import { databaseRows, tablesWithRowsOf } from '../postgres/database.ts';
 import { untilRequestsAreStored } from '../system/counted-requests.ts';
-import { rowsOfGuild } from '../system/guild-rows.ts';
+import { rowsOfGuild, untilDecisionsAreCommands } from '../system/guild-rows.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
@@ -100,6 +100,9 @@ async function writeData(guild: string): Promise<string> {
      VALUES ($1, gen_random_uuid(), 501, 'failed', 2, $2, $3, $4, now(), now(), now())`,
     [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
   );
+  const preview = `INSERT INTO members.binding_previews (guild_id, id, binding, total, named, position, state, finished_at)
+    VALUES ($1, gen_random_uuid(), '{}', 2, $2, $3, 'done', now())`;
+  await databaseRows(network.databaseUrl, preview, [guild, JSON.stringify(errors), PLAYER.chat_id]);
   // Events that are not relayed yet.
   for (const service of ['lookup', 'bindings', 'members']) {
     await databaseRows(
@@ -109,14 +112,8 @@ async function writeData(guild: string): Promise<string> {
       [guild, [`chat:${PLAYER.chat_id}`, `game:${PLAYER.game_id}`], JSON.stringify(PLAYER)],
     );
   }
-  // Decisions become commands asynchronously.
-  await vi.waitFor(async () => expect(await pending(guild)).toBe(0), { timeout: 60_000 });
+  await untilDecisionsAreCommands(network.databaseUrl, guild);
   return key;
-}
-
-async function pending(guild: string): Promise<number> {
-  const text = 'SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL';
-  return (await databaseRows<{ open: number }>(network.databaseUrl, text, [guild]))[0]?.open ?? 0;
 }
 
 /** Returns the rows of a guild in all tables that contain one of the texts as a whole word. */

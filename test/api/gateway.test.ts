@@ -25,6 +25,18 @@ function expectError({ status, headers, json }: CallResult, code: number, name: 
 
 const status = (overrides: Record<string, unknown> = {}) => ({ guild_id: GUILD, chat_ids: [], ...overrides });
 
+describe('the documents', () => {
+  it('count with their status from the first request on, although they are created then', async () => {
+    await network.startOne('gateway');
+    const response = await fetch(`http://${network.address('gateway', 'http')}/openapi.json`);
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ openapi: '3.1.1' })]);
+    const metrics = await (await fetch(`http://${network.address('gateway', 'admin')}/metrics`)).text();
+    expect(metrics.match(/^http_requests_total\{route="none",method="GET",.*$/gm)).toEqual([
+      'http_requests_total{route="none",method="GET",code="200"} 1',
+    ]);
+  });
+});
+
 describe('whoami', () => {
   it('returns exactly four fields for an ordinary key', async () => {
     const own = await network.createKey({ scopes: ['lookup:read', 'verify:write'] });

@@ -38,6 +38,7 @@ const CALLS: Record<keyof typeof ROUTES, [string, Call]> = {
   listModerationLogs: [at('/logs'), {}],
   flagPlayer: [FLAG, { method: 'PUT', body: { reason: 'R', category: 'scammer' } }],
   unflagPlayer: [FLAG, { method: 'DELETE' }],
+  listFlags: [`/guilds/${GUILD}/shield`, {}],
 };
 const routes = Object.entries(ROUTES).map(([name, row]) => {
   return [name, row, ...CALLS[name as keyof typeof CALLS]] as const;

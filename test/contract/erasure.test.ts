@@ -4,8 +4,10 @@ import { UserExport } from '#kit/personal-data/user-export.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { RETAINED_KINDS } from '#proto/rest/retained-kinds.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '../postgres/database.ts';
-import { SERVICES } from './sources.ts';
+import { SERVICES as ALL_SERVICES, filesBelow } from './sources.ts';
 
+/** The services with tables; the console has none. */
+const SERVICES = ALL_SERVICES.filter((name) => filesBelow(`services/${name}/migrations`, /\.sql$/).length > 0);
 /** The table that records migrations. */
 const OURS = 'schema_migrations';
 /** Names of columns that identify a user. */
@@ -19,17 +21,22 @@ const ARBITRARY: Record<string, string> = {
   ...Object.fromEntries(
     RECORDERS.flatMap((service) => [
       [`${service}.events.data`, 'emptied by the persons of the event'],
-      [`${service}.events.source`, 'the prefix of a key, the name of an operator, or the chat ID of a member of staff'],
+      [`${service}.events.before`, 'emptied with the data'],
+      [`${service}.events.source`, 'a rule'],
     ]),
   ),
   'events.log.data': 'emptied by the persons of the event',
-  'events.log.source': 'like that of recorded events',
+  'events.log.source': 'a rule',
+  'events.audit_entries.source': 'emptied by the persons of the entry',
+  'events.audit_entries.before': 'emptied by the persons of the entry',
+  'events.audit_entries.after': 'emptied by the persons of the entry',
   'activity.servers.players': 'a rule',
   'activity.commands.payload': 'of the user: deleted; by the user as moderator: cleared with issued_by',
   'activity.commands.result': 'the response of a game server to a command; deleted with it',
   'activity.deliveries.result': 'like that of commands',
   'activity.actions.details': 'cleared with the target',
-  'auth.audit.details': 'settings of keys, and how many rows were erased',
+  'auth.audit.details': 'a rule, by the persons of the entry',
+  'auth.sessions.guilds': 'the roles of the person of the session; deleted with it',
   'members.intents.claim': 'the name of a stored response',
   'members.intents.source': 'a rule',
   'members.nickname_changes.source': 'like that of recorded events; deleted within a day',
@@ -38,11 +45,14 @@ const ARBITRARY: Record<string, string> = {
   'members.sync_jobs.source': 'a rule',
   'members.sync_jobs.cause': 'a rule',
   'members.sync_jobs.errors': 'a rule',
+  'members.binding_previews.named': 'a rule',
+  'members.binding_previews.binding': 'the rule that is planned, without persons',
+  'members.binding_previews.cause': 'an error without persons',
 };
 /** Tables whose rows are found through the index of another table: see their rules. */
 const FOUND_ELSEWHERE = ['moderation.punishments', 'events.deliveries'];
 /** Tables with a GIN index of persons, which are few in any guild. */
-const WITH_PERSONS = ['events.log'];
+const WITH_PERSONS = ['events.log', 'events.audit_entries', 'auth.audit'];
 /**
  * Tables with few rows per guild, which are read whole: those of a day, the jobs of a month, one row per server, or events
  * that are not yet relayed.
@@ -52,6 +62,7 @@ const SMALL = [
   'members.verification_tokens',
   'members.intents',
   'members.sync_jobs',
+  'members.binding_previews',
   'activity.servers',
 ];
 

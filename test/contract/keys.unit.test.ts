@@ -18,6 +18,12 @@ test('each process has the keys of its own calls, principals and stored data, an
   expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
     auth: [
       'principal:auth',
+      'principal:lookup',
+      'principal:bindings',
+      'principal:members',
+      'principal:activity',
+      'principal:moderation',
+      'principal:events',
       'call:auth:lookup',
       'call:auth:bindings',
       'call:auth:members',
@@ -25,7 +31,9 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:auth:moderation',
       'call:auth:events',
       'call:gateway:auth',
+      'call:console:auth',
       'audit-checkpoint',
+      'console-credentials',
       'call:operators:auth',
       'ticket:lookup',
       'ticket:bindings',
@@ -34,6 +42,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'ticket:moderation',
       'ticket:events',
       'ticket:gateway',
+      'ticket:console',
     ],
     lookup: [
       'principal:lookup',
@@ -114,6 +123,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:operators:gateway',
       'ticket:gateway',
     ],
+    console: ['call:console:auth', 'call:operators:console', 'ticket:console'],
     guildctl: SERVICES.map((name) => `call:operators:${name}`),
   });
 });
@@ -158,7 +168,13 @@ function forgeries(holder: string): string[] {
 }
 
 test.each([
-  ['auth', PROCESSES.auth.calls.map((name) => `calls ${name} as auth`).toSorted()],
+  [
+    'auth',
+    [
+      ...PROCESSES.auth.calls.map((name) => `calls ${name} as auth`),
+      ...PROCESSES.auth.calls.map((name) => `seals principals for ${name}`),
+    ].toSorted(),
+  ],
   ['lookup', ['calls events as lookup']],
   ['bindings', ['calls events as bindings', 'calls lookup as bindings']],
   ['members', ['calls bindings as members', 'calls events as members', 'calls lookup as members']],
@@ -167,8 +183,10 @@ test.each([
   ['events', []],
   [
     'gateway',
-    ['calls auth as gateway', ...PROCESSES.gateway.proxies.map((name) => `seals principals for ${name}`)].toSorted(),
+    ['calls auth as gateway', ...PROCESSES.gateway.signs.map((name) => `seals principals for ${name}`)].toSorted(),
   ],
+  // The console can only call auth, which does nothing for it without the token of a session.
+  ['console', ['calls auth as console']],
   ['guildctl', SERVICES.map((name) => `calls ${name} as operators`).toSorted()],
 ])('an attacker who has the environment of %s is accepted only for %j', (holder, accepted) => {
   expect(forgeries(holder)).toEqual(accepted);

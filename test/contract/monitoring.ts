@@ -28,22 +28,25 @@ interface RuleTestFile {
 }
 
 export interface Panel {
+  id: number;
   type: string;
+  gridPos: { x: number; y: number; w: number; h: number };
   title: string;
   description?: string;
   panels?: Panel[];
   links?: { url: string }[];
   datasource?: { uid: string };
-  targets?: { expr: string }[];
+  targets?: { expr: string; legendFormat: string; instant: boolean }[];
   fieldConfig?: { defaults: { unit?: string } };
 }
 
 export interface Dashboard {
   title: string;
   uid: string;
-  links: { url: string; title: string }[];
+  tags: string[];
+  links: { url?: string; title: string }[];
   panels: Panel[];
-  templating: { list: { name: string; type: string; query?: unknown }[] };
+  templating: { list: { name: string; type: string; query?: unknown; allValue?: string }[] };
 }
 
 const ruleFiles = filesBelow(RULES, /\.yaml$/).map((path) => parse(readText(path)) as RuleFile);
@@ -63,8 +66,15 @@ export function panelsOf({ panels }: Pick<Dashboard, 'panels'>): Panel[] {
   return panels.flatMap((panel) => (panel.type === 'row' ? panelsOf({ panels: panel.panels ?? [] }) : [panel]));
 }
 
+/** Series that exist only if PostgreSQL has a replica that our role may see, or Redis has a replica or a limit. */
+export const OF_OTHER_SERVERS = [
+  'postgres_replication_lag_seconds',
+  'redis_replication_lag_seconds',
+  'redis_server_memory_max_bytes',
+];
+
 const filledIn = (expr: string) =>
-  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');
+  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:cluster|job|namespace|release)"/g, '".+"');
 
 /** Every PromQL expression of the rules and dashboards, with Grafana's variables filled in. */
 export const EXPRESSIONS: { where: string; expr: string }[] = [

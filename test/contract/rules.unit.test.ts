@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { REJECTIONS } from '#gateway/telemetry/rejections.ts';
+import { ERRORS } from '#kit/errors.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { readExpression } from '../measure/promql.ts';
-import { ALL_RULE_TESTS, ALL_RULES, RUNBOOKS } from './monitoring.ts';
+import { ALL_RULE_TESTS, ALL_RULES, EXPRESSIONS, RUNBOOKS } from './monitoring.ts';
 import { readText } from './sources.ts';
 
 const alerts = ALL_RULES.filter(({ alert }) => alert !== undefined);
@@ -49,7 +51,7 @@ test.each(alerts.map(({ alert = '' }) => alert))('%s has tests in which it fires
 test('every recording rule is tested and used', () => {
   const tested = ALL_RULE_TESTS.flatMap((one) => one.promql_expr_test ?? []).map(({ expr }) => expr);
   const reads = (expr: string) => readExpression(expr).selectors.map(({ metric }) => metric);
-  const used = new Set(ALL_RULES.flatMap(({ expr }) => reads(expr)));
+  const used = new Set(EXPRESSIONS.flatMap(({ expr }) => reads(expr)));
   for (const { record = '' } of records) {
     expect(tested.flatMap(reads)).toContain(record);
     expect(used).toContain(record);
@@ -70,12 +72,13 @@ test('the objectives exclude exactly the routes that call a platform, and for la
     'http_request_duration_seconds_count',
     'http_request_duration_seconds_bucket',
   ]);
+  // Paths that no route has are left out too: a scanner's requests say nothing about the service.
   for (const { metric, routes } of leftOut) {
-    expect(routes).toEqual(metric === 'http_requests_total' ? asking : [...asking, ...waiting]);
+    expect(routes).toEqual(['none', ...asking, ...(metric === 'http_requests_total' ? [] : waiting)]);
   }
 });
 
-test('requests whose client disconnected count neither as success nor as error', () => {
+test('rejected requests, and those whose client disconnected, count neither as success nor as error', () => {
   const codes = records.flatMap(({ expr }) =>
     readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
       metric === 'http_requests_total'
@@ -83,7 +86,23 @@ test('requests whose client disconnected count neither as success nor as error',
         : [],
     ),
   );
-  expect(codes).toEqual([['!=499'], ['=~5..']]);
+  expect(codes).toEqual([[`!~${[...REJECTIONS, 499].join('|')}`], ['=~5..']]);
+});
+
+test('every status that a client can get is a success, a result, a rejection or a server error', () => {
+  const statuses = new Set(Object.values(ERRORS).map(({ http }) => http));
+  const results = [...statuses].filter((status) => status < 500 && !REJECTIONS.includes(status));
+  expect(results.toSorted((one, other) => one - other)).toEqual([404, 409, 410, 422]);
+  expect(REJECTIONS.filter((status) => !statuses.has(status as never))).toEqual([]);
+});
+
+test('every rule keeps installations apart: it groups and matches by cluster, namespace and release', () => {
+  const groupings = ALL_RULES.flatMap(({ alert, record, expr }) =>
+    readExpression(expr).groupings.map((labels) => ({ rule: alert ?? record, labels: labels.slice(0, 3) })),
+  );
+  const wrong = groupings.filter(({ labels }) => labels.join() !== 'cluster,namespace,release');
+  expect(groupings.length).toBeGreaterThan(80);
+  expect(wrong).toEqual([]);
 });
 
 test('a bucket label matches the notations of Prometheus 2 and 3', () => {

@@ -26,7 +26,7 @@ export interface Source {
 const OWN_PACKAGE = 'test/generators/tools/';
 
 /** Every source file of the repository, including generated ones. */
-export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, /\.(ts|mjs)$/))
+export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, /\.(tsx?|mjs)$/))
   .filter((path) => !path.startsWith(OWN_PACKAGE))
   .map((path) => {
     const text = readText(path);

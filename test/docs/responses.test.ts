@@ -12,6 +12,7 @@ const FILE = join(import.meta.dirname, '../../gateway/docs/reference/responses.j
 const TOKEN = 'Zk3TqX9wVb1LrN7yHc5MfD2pGs8JaE4u';
 const CODE = 'H7KM4PRX';
 const ID = '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60';
+const PREVIEW = '5b0c8d3e-7a41-4c3f-9d25-8e6f1a2b3c4d';
 const COMMAND = '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11';
 const PREFIX = 'service_900000000000000001_q8ZtL2';
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYq=';
@@ -59,6 +60,8 @@ async function recordBindings(): Promise<void> {
   await recording.record('addBinding');
   await recording.record('listBindings');
   await recording.record('testBinding');
+  await recording.record('explainRoles');
+  await recording.record('previewBinding', { job_id: PREVIEW });
   await recording.record('validateBinding');
   await recording.record('syncRoles');
   await recording.record('updateBinding');
@@ -69,6 +72,8 @@ async function recordMembers(): Promise<void> {
   await recording.record('listRoles');
   await recording.record('listMembers');
   await recording.record('getMember');
+  await recording.record('searchPeople');
+  await recording.record('resolveNames');
   await recording.record('syncNickname');
   await recording.record('syncGroup', { job_id: ID });
   await recordWhen('getSyncJob', (job) => job['finished_at'] !== null);
@@ -111,6 +116,7 @@ async function recordModeration(): Promise<void> {
   await recording.record('unmutePlayer');
   await recording.record('listModerationLogs');
   await recording.record('flagPlayer');
+  await recording.record('listFlags');
   await recordWhen('checkShield', ({ flagged }) => flagged === true);
   await recording.record('checkShieldBatch');
   await recordWhen('getPerson', ({ flag }) => flag !== null);
@@ -145,6 +151,9 @@ function comparable(data: unknown): unknown {
 }
 
 test('the responses that the reference shows are those of the real system', async () => {
+  // Before anything else is recorded, so that they do not depend on it.
+  await recording.record('getOverview');
+  await recording.record('getDoctor');
   await recordLinks();
   await recordBindings();
   await recordMembers();

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#kit/clock.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
@@ -10,14 +9,27 @@ import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { connect } from '../network/grpc.ts';
+import { bundledProgram } from '../system/app.ts';
 import { inheritedEnvironment } from '../system/processes.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { worldOf } from './faulty-network.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const READY_MS = 120_000;
 const LOOK_EVERY_MS = 100;
 const ERROR = /"level":"(?:error|fatal)"/;
+
+/** How the processes of a release are started. */
+export interface Release {
+  deployables: readonly Deployable[];
+  environmentOf: typeof environmentOf;
+  commandOf: (deployable: Deployable) => Promise<[string, ...string[]]>;
+}
+
+export const THIS_RELEASE: Release = {
+  deployables: DEPLOYABLES,
+  environmentOf,
+  commandOf: async ({ name }) => [process.execPath, await bundledProgram(name)],
+};
 
 /** One process of a deployable. */
 export interface Replica {
@@ -30,8 +42,15 @@ export interface Replica {
   output: string;
 }
 
+/** The root secrets of one installation. */
+export interface RootSecrets {
+  internal: string;
+  admin: string;
+}
+
 export interface DeploymentOptions {
-  databaseUrl: string;
+  /** The URL of the database, or that of a deployable, by its name. */
+  databaseUrl: string | ((name: string) => string);
   redisUrl: string;
   /** Replicas of each deployable. */
   replicas: number;
@@ -40,6 +59,10 @@ export interface DeploymentOptions {
   environment?: NodeJS.ProcessEnv;
   /** The deployables that run; all by default. Others have an address where nothing responds. */
   only?: readonly string[];
+  /** The root secrets of an installation that is continued; new ones by default. */
+  secrets?: RootSecrets;
+  /** The release of the processes that are there from the start; this one by default. */
+  release?: Release;
 }
 
 /** Every deployable as processes behind load balancers that respect readiness, as in Kubernetes. */
@@ -52,20 +75,24 @@ export class Deployment {
   /** Addresses of each deployable's load balancers. */
   readonly #ports: Record<string, Ports> = {};
   readonly #stopped = new AbortController();
-  readonly #secrets = { internal: randomBytes(32).toString('hex'), admin: randomBytes(32).toString('hex') };
+  readonly secrets: RootSecrets;
   #simulators!: Simulators;
   readonly #watching: Promise<void>[] = [];
 
   constructor(options: DeploymentOptions) {
     this.#options = options;
+    this.secrets = options.secrets ?? {
+      internal: randomBytes(32).toString('hex'),
+      admin: randomBytes(32).toString('hex'),
+    };
   }
 
   async start(): Promise<this> {
     this.#simulators = await startSimulators(worldOf(this.#options.guilds));
     for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
-    const { only } = this.#options;
-    for (const deployable of DEPLOYABLES.filter(({ name }) => only?.includes(name) ?? true)) {
-      const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name));
+    const { only, release = THIS_RELEASE } = this.#options;
+    for (const deployable of release.deployables.filter(({ name }) => only?.includes(name) ?? true)) {
+      const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name, release));
       await Promise.all(starts);
     }
     await this.#createKeys();
@@ -95,13 +122,18 @@ export class Deployment {
     return `127.0.0.1:${this.#ports[name]?.grpc}`;
   }
 
+  /** The origin of the console, under its load balancer. */
+  get consoleUrl(): string {
+    return `http://127.0.0.1:${this.#ports['console']?.public}`;
+  }
+
   get internalSecret(): string {
-    return this.#secrets.internal;
+    return this.secrets.internal;
   }
 
   /** Makes calls of an operator to a deployable; `close` them when they are done. */
   operator<Definition extends DefinitionShape>(name: string, definition: Definition) {
-    return connect(definition, name, this.grpcAddress(name), systemClock, [this.#secrets.admin]);
+    return connect(definition, name, this.grpcAddress(name), systemClock, [this.secrets.admin]);
   }
 
   /** The simulated platforms. */
@@ -115,14 +147,19 @@ export class Deployment {
   }
 
   /** Starts one more process; resolves once load balancers may send it requests. */
-  async startReplica(name: string): Promise<Replica> {
-    const deployable = DEPLOYABLES.find((candidate) => candidate.name === name) as Deployable;
+  async startReplica(name: string, release = THIS_RELEASE): Promise<Replica> {
+    const deployable = release.deployables.find((candidate) => candidate.name === name) as Deployable;
     const ports = await choosePorts(deployable);
     const environment = { ...inheritedEnvironment(), LOG_LEVEL: 'warn', ...this.#options.environment };
     const replica: Replica = { deployable, ports, child: undefined as never, isReady: false, output: '' };
     replica.child = await startChild({
-      command: [process.execPath, join(REPOSITORY, deployable.main)],
-      environment: environmentOf(deployable, { ...this.#ports, [name]: ports }, this.#shared(), environment),
+      command: await release.commandOf(deployable),
+      environment: release.environmentOf(
+        deployable,
+        { ...this.#ports, [name]: ports },
+        this.#shared(name),
+        environment,
+      ),
       output: (text) => (replica.output += text),
     });
     this.replicas.push(replica);
@@ -163,14 +200,18 @@ export class Deployment {
     this.#ports[name] = ports;
   }
 
-  #shared(): Shared {
+  #shared(name: string): Shared {
+    const { databaseUrl } = this.#options;
     return {
-      databaseUrl: this.#options.databaseUrl,
+      databaseUrl: typeof databaseUrl === 'string' ? databaseUrl : databaseUrl(name),
       databaseDirectUrl: undefined,
       redisUrl: this.#options.redisUrl,
-      roots: { internal: [this.#secrets.internal], admin: [this.#secrets.admin] },
+      roots: { internal: [this.secrets.internal], admin: [this.secrets.admin] },
       chatUrl: this.#simulators.chat,
       gameUrl: this.#simulators.game,
+      oidcUrl: this.#simulators.oidc,
+      consoleUrl: this.consoleUrl,
+      gatewayUrl: `http://127.0.0.1:${this.#ports['gateway']?.public}`,
     };
   }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WINDOW_MS } from '#gateway/limits/limiter.ts';
+import { WINDOW_MS } from '#kit/limits/limiter.ts';
 import { withinBound } from '../measure/bounds.ts';
 import { printFigure } from '../measure/figures.ts';
 import { waitForWindowTime } from '../measure/windows.ts';

@@ -36,12 +36,24 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'commands, polled': UNAVAILABLE,
     permissions: UNAVAILABLE,
     usage: UNAVAILABLE,
+    'the set-up, checked': UNAVAILABLE,
     'a person': UNAVAILABLE,
+    'people, found': UNAVAILABLE,
+    'roles, explained': UNAVAILABLE,
+    'a binding, previewed': UNAVAILABLE,
   },
-  // Auth serves the usage, for which it needs every service.
-  auth: { 'an unknown key': UNAVAILABLE, usage: UNAVAILABLE },
+  // Auth serves the usage, for which it needs every service, and the checks and counts, which name those that are lost.
+  auth: {
+    'an unknown key': UNAVAILABLE,
+    usage: UNAVAILABLE,
+    'the set-up, checked': UNAVAILABLE,
+    'the guild, counted': UNAVAILABLE,
+  },
   lookup: {
     usage: UNAVAILABLE,
+    'people, found': UNAVAILABLE,
+    'roles, explained': UNAVAILABLE,
+    'a binding, previewed': UNAVAILABLE,
     'a person': UNAVAILABLE,
     'a link, read': UNAVAILABLE,
     'a link, made': UNAVAILABLE,
@@ -54,6 +66,8 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'bindings, listed': UNAVAILABLE,
     'a group, checked': UNAVAILABLE,
     'roles, weighed': UNAVAILABLE,
+    'roles, explained': UNAVAILABLE,
+    'a binding, previewed': UNAVAILABLE,
   },
   moderation: {
     usage: UNAVAILABLE,
@@ -66,6 +80,10 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'a link, made': UNAVAILABLE,
     'a member': UNAVAILABLE,
     'roles, weighed': UNAVAILABLE,
+    'people, found': UNAVAILABLE,
+    'names, resolved': UNAVAILABLE,
+    'roles, explained': UNAVAILABLE,
+    'a binding, previewed': UNAVAILABLE,
     permissions: UNAVAILABLE,
   },
   // Decisions wait in the outbox.
@@ -76,7 +94,13 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'commands, polled': UNAVAILABLE,
     permissions: UNAVAILABLE,
   },
-  chat: { 'a member': PLATFORM, 'roles, weighed': PLATFORM, permissions: PLATFORM },
+  // People are still found, and names resolved, on the other platform and in the links.
+  chat: {
+    'a member': PLATFORM,
+    'roles, weighed': PLATFORM,
+    'roles, explained': PLATFORM,
+    permissions: PLATFORM,
+  },
   // An unknown verdict neither assigns nor removes a role.
   game: { 'a group, checked': PLATFORM },
 };
@@ -87,6 +111,8 @@ const RECOVERY_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 /** More failures than open a breaker. */
 const REPEATS = 12;
+/** There are few unknown keys, and few previews are allowed in a minute. */
+const SELDOM: ProbeName[] = ['an unknown key', 'a binding, previewed'];
 
 /** Checks one component's rows of the table against the whole system; returns the faults after which it was used again. */
 export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]> {
@@ -160,7 +186,7 @@ function checkAnswer({ status, json, headers }: CallResult): void {
 /** Enough calls to open the circuit breaker, whose probe must then notice the recovery. */
 async function openBreakers(cell: Cell, part: Exclude<Part, 'listen'>, fault: (typeof FAULTS)[number]): Promise<void> {
   if (fault !== 'down') return;
-  const names = (Object.keys(TABLE[part]) as ProbeName[]).filter((name) => name !== 'an unknown key');
+  const names = (Object.keys(TABLE[part]) as ProbeName[]).filter((name) => !SELDOM.includes(name));
   const answers = await Promise.all(
     names.flatMap((name) => Array.from({ length: REPEATS }, () => PROBES[name].call(cell))),
   );

@@ -19,6 +19,7 @@ export class Cell {
   readonly network: Network;
   readonly guild: string;
   key = '';
+  bindingId = 0;
   #unknownKeys: string[] = [];
   #players = 1_000_000;
 
@@ -39,7 +40,7 @@ export class Cell {
       max_rank: 255,
     };
     await this.#make('/verification/link', ADA);
-    await this.#make('/bindings/add', binding);
+    this.bindingId = Number((await this.#make('/bindings/add', binding)).data.id);
     await this.#makeStaff();
     return this;
   }
@@ -70,12 +71,13 @@ export class Cell {
     return vi.waitFor(async () => (await this.network.createKey({ guildId })).secret, SETUP);
   }
 
-  #make(path: string, body: object): Promise<void> {
+  #make(path: string, body: object): Promise<CallResult['json']> {
     const headers = { 'x-guild-id': this.guild, 'idempotency-key': path };
     const options = { method: 'POST', headers, body: { guild_id: this.guild, ...body } };
     return vi.waitFor(async () => {
       const { status, json } = await this.get(path, options);
       if (status !== 201) throw new Error(`${path}: ${JSON.stringify(json)}`);
+      return json;
     }, SETUP);
   }
 
@@ -113,10 +115,16 @@ export const PROBES = {
     },
   },
   usage: { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/usage`) },
+  'the set-up, checked': { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/doctor`) },
+  'the guild, counted': { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/overview`) },
   'bindings, listed': { well: 200, call: (cell) => cell.get('/bindings/list') },
   'a group, checked': {
     well: 200,
     call: (cell) => cell.post('/bindings/validate', { game_group_id: cell.newPlayer(), min_rank: 1, max_rank: 2 }),
+  },
+  'a binding, previewed': {
+    well: 202,
+    call: (cell) => cell.post('/bindings/preview', { binding_id: cell.bindingId, min_rank: 100 }),
   },
   'a ban, read': {
     well: 200,
@@ -128,6 +136,15 @@ export const PROBES = {
     call: (cell) => cell.post(`/moderation/${cell.guild}/game/ban`, { game_id: cell.newPlayer(), reason: 'Cheats' }),
   },
   'a member': { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/members/${ADA.chat_id}`) },
+  'people, found': { well: 200, call: (cell) => cell.get(`/guilds/${cell.guild}/people?query=${ADA.game_id}`) },
+  'names, resolved': {
+    well: 200,
+    call: (cell) => cell.post(`/guilds/${cell.guild}/names`, { chat_ids: [ADA.chat_id], game_ids: [ADA.game_id] }),
+  },
+  'roles, explained': {
+    well: 200,
+    call: (cell) => cell.get(`/guilds/${cell.guild}/members/${ADA.chat_id}/roles`),
+  },
   'roles, weighed': {
     well: 200,
     call: (cell) => cell.post('/sync/roles', { chat_id: ADA.chat_id, dry_run: true }),

@@ -5,7 +5,8 @@ import { printFigure } from '../measure/figures.ts';
 import { createTestDatabase, type TestDatabase } from '../postgres/database.ts';
 import { testRedisUrl } from '../redis/database.ts';
 import { Deployment } from './deployment.ts';
-import { IDLE_MS, type Load, type LoadRequest, startLoad } from './load.ts';
+import { IDLE_MS, type Load, startLoad } from './load.ts';
+import { mixedRequests, REQUEST_KINDS } from './mixed-requests.ts';
 
 /** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: amount(20, 100) }, (_, index) => `90000000000000${index + 1000}`);
@@ -30,49 +31,13 @@ afterAll(async () => {
   await database?.drop();
 }, 60_000);
 
-let players = 1_000_000;
-/** For a guild without any data. */
-const newPlayer = () => ++players;
-
-const REQUESTS: ((guild: string) => Omit<LoadRequest, 'key' | 'guild'>)[] = [
-  () => ({ name: 'whoami', method: 'GET', path: '/whoami', status: 200 }),
-  () => ({ name: 'lookup', method: 'GET', path: `/lookup/game/${newPlayer()}`, status: 404 }),
-  () => ({ name: 'bindings', method: 'GET', path: '/bindings/list', status: 200 }),
-  (guild) => ({ name: 'ban', method: 'POST', path: `/moderation/${guild}/game/ban`, status: 201, body: newBan() }),
-  (guild) => ({ name: 'ban status', method: 'GET', path: `/moderation/${guild}/ban-status/7001`, status: 200 }),
-  () => ({ name: 'link', method: 'POST', path: '/verification/link', status: 201, body: newLink() }),
-  () => ({ name: 'heartbeat', method: 'POST', path: '/game/servers/heartbeat', status: 200, body: HEARTBEAT }),
-  () => ({ name: 'poll', method: 'GET', path: '/game/servers/another/commands', status: 200 }),
-  (guild) => ({
-    name: 'permissions',
-    method: 'GET',
-    path: `/guilds/${guild}/staff/game/7001/permissions`,
-    status: 200,
-  }),
-  (guild) => ({ name: 'member', method: 'GET', path: `/guilds/${guild}/members/920000000000000001`, status: 200 }),
-];
-const HEARTBEAT = { server_id: 'server', place_id: 40001, player_count: 1, max_players: 30 };
-const newBan = () => ({ game_id: newPlayer(), reason: 'Cheats' });
-const newLink = () => {
-  const gameId = newPlayer();
-  return { chat_id: `93000000000${gameId}`, game_id: gameId, game_username: 'Player' };
-};
-
-function* requests(): Generator<LoadRequest, never> {
-  for (let turn = 0; ; turn++) {
-    const guild = GUILDS[Math.floor(turn / REQUESTS.length) % GUILDS.length] as string;
-    const make = REQUESTS[turn % REQUESTS.length] as (typeof REQUESTS)[number];
-    yield { ...make(guild), guild, key: deployment.keys.get(guild) as string };
-  }
-}
-
 const answered = ({ good }: Load) => [...good.values()].reduce((sum, count) => sum + count, 0);
 
 test('a rolling restart of every deployable under load loses no request', { timeout: 600_000 }, async () => {
-  const stream = requests();
-  const load = startLoad(deployment.api, RATE, () => stream.next().value);
+  const requests = mixedRequests(deployment.keys);
+  const load = startLoad(deployment.api, RATE, () => requests.next().value);
   // By then both gateways have cached most keys.
-  await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(2 * GUILDS.length * REQUESTS.length);
+  await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(2 * GUILDS.length * REQUEST_KINDS);
   const stops: string[] = [];
   for (const { name } of DEPLOYABLES) {
     // The long form restarts all; in the short form the other replica is recent enough.
@@ -90,5 +55,5 @@ test('a rolling restart of every deployable under load loses no request', { time
   await load.stop();
   expect(load.failed, `at the end:\n${deployment.errors()}`).toEqual([]);
   printFigure(`requests lost by ${stops.length} restarts`, `0 of ${answered(load)}, at ${Math.round(rate)} a second`);
-  expect([...load.good.keys()]).toHaveLength(REQUESTS.length);
+  expect([...load.good.keys()]).toHaveLength(REQUEST_KINDS);
 });

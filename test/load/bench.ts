@@ -14,12 +14,13 @@ import { RunningSystem } from './running.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { driveScrapes } from './scrapes.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
+import { driveTracing } from './tracing.ts';
 import { GUILDS, makeWorld } from './world.ts';
 
 /** The scenario whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing] [--filter REGEXP] [--json FILE] [--picture FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -70,14 +71,15 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     const scenarios = wants('scenarios') ? await driveSystem(stage, SCENARIOS) : [];
     const replicas = wants('replicas') ? await driveReplicas(stage) : [];
     const scrapes = wants('scrapes') ? await driveScrapes(stage) : undefined;
+    const tracing = wants('tracing') ? await driveTracing(stage) : undefined;
     console.log(`\n${machine()}`);
     printComparison(comparison);
     printScenarios(scenarios);
     printReplicas(replicas);
-    printTargets(comparison, scenarios, replicas, scrapes);
+    printTargets(comparison, scenarios, replicas, scrapes, tracing);
     writeFileSync(
       options.json,
-      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes }, null, 2)}\n`,
+      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes, tracing }, null, 2)}\n`,
     );
     if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);

@@ -5,6 +5,7 @@ import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
 import { median, nameOfRate, quantile, RATES, type Rate } from './stage.ts';
+import type { Traced } from './tracing.ts';
 import { BARE } from './yardsticks.ts';
 
 const MIB = 2 ** 20;
@@ -86,6 +87,7 @@ export function printTargets(
   driven: readonly Driven[],
   replicated: readonly Replicated[],
   scraped: Scraped | undefined,
+  traced: Traced | undefined,
 ): void {
   const rows: string[][] = [];
   const target = (name: string, value: number, max: number, unit = '') =>
@@ -111,6 +113,7 @@ export function printTargets(
     target('p99 added by scrapes', scraped.during - scraped.without, 5, ' ms');
     console.log(`the longest scrape took ${fixed(scraped.longestScrape)} ms`);
   }
+  if (traced) target('CPU added by traces of 1 % of the requests', traced.on / traced.off - 1, 0.03);
   for (const { name, rate, through, direct } of driven) {
     if (name !== 'lookup by game' || !direct) continue;
     added(`to a lookup at ${rate}`, through.latency.p99 - direct.latency.p99);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { WINDOW_MS } from '#gateway/limits/limiter.ts';
+import { WINDOW_MS } from '#kit/limits/limiter.ts';
 
 /** Waits until the rate-limit window has this much time left, so that the next requests fall into one window. */
 export async function waitForWindowTime(milliseconds: number): Promise<void> {

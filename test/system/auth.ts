@@ -32,10 +32,16 @@ export interface TestAuthOptions {
   clock?: Clock;
   /** The root secrets; those of this file by default. */
   roots?: { internal: readonly string[]; admin: readonly string[] };
+  /** Further environment variables. */
+  environment?: Record<string, string>;
 }
 
+/** The address of the console in links of tests. */
+export const TEST_CONSOLE_URL = 'https://console.example';
+
 /** Starts an auth service on free ports, with clients that have its secrets. */
-export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: TestAuthOptions): Promise<TestAuth> {
+export async function startTestAuth(options: TestAuthOptions): Promise<TestAuth> {
+  const { databaseUrl, directUrl, clock, roots } = options;
   const { internal: secrets, admin: adminSecrets } = roots ?? { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] };
   const log: string[] = [];
   const destination = { write: (line: string) => void log.push(line) };
@@ -51,6 +57,8 @@ export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: Te
     MEMBERS_GRPC_ADDRESS: '127.0.0.1:1',
     ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1',
     MODERATION_GRPC_ADDRESS: '127.0.0.1:1',
+    CONSOLE_URL: TEST_CONSOLE_URL,
+    ...options.environment,
   };
   const service = await startService(authService, environment, {
     log: await createLog({ service: 'auth', level: 'info', destination }),

@@ -10,6 +10,7 @@ import type { Up } from '#local/system.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { type RedisNode, startRedisNode } from '../redis/nodes.ts';
+import { appFolder } from './app.ts';
 import { Canaries } from './canaries.ts';
 import { processesUsing, type RunningScript, runScript } from './processes.ts';
 
@@ -50,9 +51,11 @@ export class CanarySystem {
   /** The proxy between all processes and the database. */
   databaseProxy!: TcpProxy;
   #script!: RunningScript;
+  #appFolder!: string;
   readonly #stops: (() => Promise<unknown>)[] = [];
 
   async start(): Promise<void> {
+    this.#appFolder = await appFolder();
     this.postgres = await startPostgres({ folder: join(this.folder, 'postgres'), settings: VOLATILE });
     this.#stops.push(() => this.postgres.stop());
     mkdirSync(join(this.folder, 'redis'));
@@ -93,6 +96,7 @@ export class CanarySystem {
     database.port = String(this.databaseProxy.port);
     return {
       DATA_DIR: join(this.folder, 'data'),
+      APP_FOLDER: this.#appFolder,
       GATEWAY_PORT: '0',
       DATABASE_URL: database.href,
       REDIS_URL: this.redisUrl,

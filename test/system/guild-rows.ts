@@ -1,3 +1,5 @@
+import { vi } from 'vitest';
+import { databaseRows } from '../postgres/database.ts';
 import { dumpDatabase } from './canaries.ts';
 
 /** Rows that a process writes at its own time: signatures of the audit. */
@@ -17,4 +19,23 @@ export async function rowsOfGuild(url: string, guild: string, texts: readonly (s
     if (isOfGuild && table !== WRITTEN_ANY_TIME && words.some((word) => word.test(line))) found.push(line);
   }
   return found;
+}
+
+/** Waits until the decisions of a guild have become commands to its servers, which happens asynchronously. */
+export async function untilDecisionsAreCommands(url: string, guild: string): Promise<void> {
+  await vi.waitUntil(async () => (await pendingDecisions(url, guild)) === 0, { timeout: 60_000 });
+}
+
+async function pendingDecisions(url: string, guild: string): Promise<number> {
+  const text = 'SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL';
+  return (await databaseRows<{ open: number }>(url, text, [guild]))[0]?.open ?? 0;
+}
+
+const SENDERS = ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'];
+
+/** Waits until the events of a guild are relayed and its audit has the changes, which happens asynchronously. */
+export async function untilEventsAreRecorded(url: string, guild: string): Promise<void> {
+  const queues = SENDERS.map((name) => `SELECT FROM ${name}.events WHERE guild_id = $1 AND finished_at IS NULL`);
+  const text = [...queues, 'SELECT FROM events.audit_entries WHERE guild_id = $1'].join(' UNION ALL ');
+  await vi.waitUntil(async () => (await databaseRows(url, text, [guild])).length === 0, { timeout: 60_000 });
 }

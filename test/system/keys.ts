@@ -41,10 +41,12 @@ export function allowedCallers(secrets: readonly string[], ...names: string[]): 
 }
 
 const ADMINISTRATIVE = /Admin|Erasure/;
+const CONSOLE = /ConsoleService/;
 
-/** The caller name for a contract: operators, the first process that calls the service, or `test`. */
+/** The caller name for a contract: operators, the console, the first process that calls the service, or `test`. */
 export function testCallerOf(definition: DefinitionShape, audience: string): string {
   if (Object.values(definition).some(({ path }) => ADMINISTRATIVE.test(path))) return OPERATORS;
+  if (Object.values(definition).some(({ path }) => CONSOLE.test(path))) return 'console';
   const processes: [string, ProcessContract][] = Object.entries(PROCESSES);
   return processes.find(([, { calls }]) => calls.includes(audience))?.[0] ?? TEST_CALLER;
 }

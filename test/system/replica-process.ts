@@ -10,18 +10,27 @@ import { inheritedEnvironment } from './processes.ts';
 /** A replica of a service in a process of its own, which can be killed. */
 export interface ReplicaProcess {
   at: RunningService;
+  pid: number;
   /** Resolves when the process has ended. */
   kill: (signal?: 'SIGKILL' | 'SIGTERM') => Promise<void>;
 }
 
-/** Starts the program at the path `main`; resolves when it has logged its addresses, which means that it is ready. */
-export async function startReplicaProcess(main: string, environment: Environment): Promise<ReplicaProcess> {
+/**
+ * Starts the program at the path `main`; resolves when it has logged its addresses, which means that it is ready.
+ * `onLine` receives each line that it prints.
+ */
+export async function startReplicaProcess(
+  main: string,
+  environment: Environment,
+  onLine: (line: string) => void = () => undefined,
+): Promise<ReplicaProcess> {
   // The line with its addresses has this level.
   const env = { ...inheritedEnvironment(), ...environment, LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
     // Reads all output, because the process would otherwise block when the pipe is full.
     createInterface({ input: child.stdout }).on('line', (line) => {
+      onLine(line);
       const addresses = addressesIn(line);
       if (addresses) resolve(addresses);
     });
@@ -34,7 +43,8 @@ export async function startReplicaProcess(main: string, environment: Environment
     await exited;
   };
   const log = pino({ level: 'silent' });
-  return { at: { name: basename(dirname(main)), addresses, log, stop: () => kill('SIGTERM') }, kill };
+  const at = { name: basename(dirname(main)), addresses, log, stop: () => kill('SIGTERM') };
+  return { at, pid: child.pid as number, kill };
 }
 
 /** Skips lines that are not JSON: Node itself may print warnings. */

@@ -47,6 +47,10 @@ export interface SealedResponse {
 
 /** The prefix of the API key with which `sealedFetch` calls. */
 export const TEST_PREFIX = 'service_900000000000000001_test00';
+/** The source of what such a call changes. */
+export const TEST_SOURCE = { kind: 'api_key', id: TEST_PREFIX, requestId: 'test' };
+/** The source of what follows from it later, such as the results of a job. */
+export const RESULT_SOURCE = { kind: 'api_key', id: TEST_PREFIX };
 
 /** Calls a service as the gateway does, with the principal of a key, sealed for this request. */
 export async function sealedFetch(

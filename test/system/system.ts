@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { gatewayService } from '#gateway/service.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { internalKeysOf } from '#kit/security/process-keys.ts';
-import { type Environment, readRoots } from '#kit/service/config.ts';
+import type { Environment } from '#kit/service/config.ts';
+import { readRoots } from '#kit/service/root-secrets.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import { createLog, type Logger } from '#kit/telemetry/log.ts';
+import { freePorts } from '#local/ports.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
@@ -12,6 +14,7 @@ import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
+import { consoleService } from '#services/console/service.ts';
 import { eventsService } from '#services/events/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
@@ -33,6 +36,8 @@ export interface NetworkOptions {
   /** Receives every log line of every process. */
   logLines?: string[];
   simulators?: SimulatorOptions;
+  /** True for a system with the console. */
+  console?: boolean;
   /**
    * Returns the address that others use instead of a part's own `host:port`, such as that of a proxy. Parts are the
    * services, `postgres`, `listen` (PostgreSQL for LISTEN), `redis`, `chat` and `game`.
@@ -95,7 +100,9 @@ export class Network {
     this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
     await this.#addStorageAndPlatforms();
+    if (this.#options.console) await this.#addConsole();
     const names = ['events', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'auth', 'gateway'];
+    if (this.#options.console) names.push('console');
     for (const name of names) await this.startOne(name);
   }
 
@@ -202,6 +209,8 @@ export class Network {
         return startService(eventsService, environment, overrides);
       case 'gateway':
         return startService(gatewayService, environment, overrides);
+      case 'console':
+        return startService(consoleService, environment, overrides);
       default:
         throw new Error(`there is no service ${name}`);
     }
@@ -222,6 +231,22 @@ export class Network {
     for (const host of ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY']) {
       this.#addresses[`GAME_${host}_URL`] = gameUrl;
     }
+  }
+
+  /** The address of the console, which auth has to know before the console starts, and the providers for sign-in. */
+  async #addConsole(): Promise<void> {
+    const [port = 0] = await freePorts(1);
+    const { chat, oidc } = this.simulators;
+    Object.assign(this.#addresses, {
+      CONSOLE_PORT: String(port),
+      CONSOLE_URL: `http://127.0.0.1:${port}`,
+      CHAT_OAUTH_AUTHORIZE_URL: `${chat}/oauth2/authorize`,
+      CHAT_OAUTH_CLIENT_ID: '940000000000000001',
+      CHAT_OAUTH_CLIENT_SECRET: 'chat-client-secret',
+      OIDC_ISSUER: oidc,
+      OIDC_CLIENT_ID: 'guild-data',
+      OIDC_CLIENT_SECRET: 'openid-client-secret',
+    });
   }
 
   /** The address or URL with the address that `through` returns. */

@@ -1,12 +1,12 @@
 import { vi } from 'vitest';
-import * as addresses from '#gateway/downstream/client-address.ts';
-import * as headers from '#gateway/downstream/headers.ts';
 import { Allowlists } from '#gateway/steps/allowlist.ts';
 import { Authenticate, type Presented } from '#gateway/steps/authenticate.ts';
-import * as guard from '#gateway/steps/guard.ts';
 import * as guilds from '#gateway/steps/guild.ts';
 import * as limit from '#gateway/steps/limit.ts';
 import * as scope from '#gateway/steps/scope.ts';
+import * as addresses from '#kit/downstream/client-address.ts';
+import * as guard from '#kit/downstream/guard.ts';
+import * as headers from '#kit/downstream/headers.ts';
 import { ApiError } from '#kit/errors.ts';
 import * as guildOfBody from '#kit/http/guild.ts';
 import * as validation from '#kit/http/validate.ts';

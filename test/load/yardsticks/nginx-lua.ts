@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const LIMITS = readFileSync(join(import.meta.dirname, '../../../gateway/limits/limits.lua'), 'utf8');
+const LIMITS = readFileSync(join(import.meta.dirname, '../../../services/kit/limits/limits.lua'), 'utf8');
 const SHA = createHash('sha1').update(LIMITS).digest('hex');
 
 /**

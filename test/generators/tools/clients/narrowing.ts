@@ -19,8 +19,8 @@ export function accountOfBan(event: Schemas['Event'] | HeyEvent): number | undef
 }
 
 export const waitOf = (
-  error: BanPlayerErrors[429] | components['responses']['RateLimited']['content']['application/json'],
-): number => error.details.retryAfter;
+  error: BanPlayerErrors['default'] | components['responses']['Error']['content']['application/json'],
+): number | undefined => (error.details.code === 'RATE_LIMITED' ? error.details.retryAfter : undefined);
 
 export function scopeOf(
   error: BanPlayerErrors['default'] | components['responses']['Error']['content']['application/json'],
