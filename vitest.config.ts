@@ -9,8 +9,14 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 // A generous limit, because a busy machine takes three times as long. Tests that guarantee a shorter time assert it.
 const TEST_MS = 60_000;
 
+/** `npm run test:restore` runs these. */
+const RESTORE = 'test/restore/**/*.restore.test.ts';
+
 /** A test that replaces modules, and therefore needs modules of its own. */
 const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
+
+/** Starts the processes of the previous release and of this one, one after another, which takes minutes. */
+const UPGRADE = 'test/upgrade/upgrade.test.ts';
 
 const integration = {
   globalSetup: './test/integration.setup.ts',
@@ -42,7 +48,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-          exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**', REPLACES_MODULES],
+          exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**', RESTORE, REPLACES_MODULES, UPGRADE],
           ...integration,
           // Files share their worker's modules: importing them for each file took a quarter of the processor's time. What a
           // test changes in its process (timers, environment) it must restore.
@@ -60,6 +66,21 @@ export default defineConfig({
           testTimeout: TEST_MS,
           expect: { poll: PATIENCE },
         },
+      },
+      {
+        // `npm run test:restore`: backups and standbys with the programs of a PostgreSQL installation, one file after the other.
+        test: {
+          ...integration,
+          name: 'restore',
+          include: [RESTORE],
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        // `npm run test:upgrade`
+        test: { ...integration, name: 'upgrade', include: [UPGRADE], testTimeout: 900_000 },
       },
       {
         // `npm run test:long`: the exact time bounds, one file after the other.
