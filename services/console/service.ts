@@ -11,7 +11,7 @@ import type { ServiceContext } from '#kit/service/service-context.ts';
 import { ConsoleServiceService } from '#proto/gen/guild/auth/v1/console.ts';
 import { type ConsoleConfig, readConsoleConfig } from './config.ts';
 import { Forwarder } from './forward/forward.ts';
-import { Upstream } from './forward/upstream.ts';
+import { Upstream } from '#kit/http/upstream.ts';
 import { accessHandlers } from './http/access.ts';
 import { browserAddress, createConsoleApp } from './http/app.ts';
 import { Assets } from './http/assets.ts';

@@ -7,7 +7,7 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Caller } from '#proto/gen/guild/auth/v1/console.ts';
-import type { Upstream } from '../forward/upstream.ts';
+import type { Upstream } from '#kit/http/upstream.ts';
 import type { AuthClient } from '../http/sign-in.ts';
 import { GuildStream } from './guild-stream.ts';
 import { SessionChecks } from './session-checks.ts';

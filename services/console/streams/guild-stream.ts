@@ -9,7 +9,7 @@ import { backoffMs } from '#kit/resilience/backoff.ts';
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
-import type { Upstream } from '../forward/upstream.ts';
+import type { Upstream } from '#kit/http/upstream.ts';
 import type { AuthClient } from '../http/sign-in.ts';
 import { FrameReader } from './frames.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
