@@ -30,7 +30,9 @@ const commandSchema = z.object({
   }),
 });
 
-export type Interaction = { type: 'ping' } | { type: 'command'; command: AcceptInteractionRequest | 'outside of a guild' };
+export type Interaction =
+  | { type: 'ping' }
+  | { type: 'command'; command: AcceptInteractionRequest | 'outside of a guild' };
 
 /** Reads the JSON of an interaction; undefined if it is none of those that the platform sends for slash commands. */
 export function readInteraction(body: Buffer): Interaction | undefined {

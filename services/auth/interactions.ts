@@ -1,6 +1,6 @@
+import { Upstream } from '#kit/http/upstream.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ItemKey } from '#kit/queue/definition.ts';
-import { Upstream } from '#kit/http/upstream.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
 import { DiscordInteractions } from '#platforms/discord/interactions.ts';
 import { platformFetch } from '#platforms/http/fetch.ts';

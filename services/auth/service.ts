@@ -17,6 +17,7 @@ import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { ConsoleAdminServiceService, ConsoleServiceService } from '#proto/gen/guild/auth/v1/console.ts';
+import { GuildDoctorServiceService } from '#proto/gen/guild/auth/v1/doctor.ts';
 import { InteractionServiceService } from '#proto/gen/guild/auth/v1/interactions.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -48,8 +49,9 @@ import { KeyEvents } from './events.ts';
 import { keyAdminHandlers } from './grpc/admin.ts';
 import { authHandlers } from './grpc/auth.ts';
 import { consoleAdminHandlers, consoleHandlers } from './grpc/console.ts';
-import { AuthOperatorGuard } from './grpc/operator-guard.ts';
+import { doctorMethods } from './grpc/doctor.ts';
 import { interactionMethods } from './grpc/interactions.ts';
+import { AuthOperatorGuard } from './grpc/operator-guard.ts';
 import { operatorHandlers } from './grpc/operators.ts';
 import { readServiceState } from './grpc/service-state.ts';
 import { readServiceUsage } from './grpc/service-usage.ts';
@@ -156,6 +158,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
       readServiceState(name, channels[name].methods(GuildStateServiceService, ['getCounts', 'getChecks']));
     const checking = CHECKING_SERVICES.map(part);
     const state = new GuildState({ database, clock, telemetry, checking, counting: COUNTING_SERVICES.map(part) });
+    grpc.addForOperators(GuildDoctorServiceService, doctorMethods(state), guard);
     const handlers = { ...usageHandlers(usage), ...guildStateHandlers(state) };
     service.serveHttp(config, { ...usageRoutes, ...guildStateRoutes }, handlers);
   },

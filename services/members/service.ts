@@ -23,6 +23,7 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
+import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
@@ -55,6 +56,7 @@ import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
+import { chatAdminMethods } from './grpc/chat-admin.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { directoryHandlers } from './http/directory.ts';
@@ -181,6 +183,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
+    service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(chat.application));
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes },

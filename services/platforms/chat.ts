@@ -77,6 +77,24 @@ export interface ChatChangeRequest {
   beforeCall?: () => Promise<void>;
 }
 
+/** The application to which the bot belongs. */
+export interface ChatApplicationState {
+  id: string;
+  /** The key with which the platform signs interactions, in hexadecimal digits; null if the platform does not tell. */
+  publicKey: string | null;
+  /** True if the application may receive the members of guilds (a privileged intent). */
+  receivesMembers: boolean;
+  /** The address to which the platform sends interactions; null if none is set. */
+  interactionsUrl: string | null;
+}
+
+/** The bot's application on the chat platform. Its functions throw the same errors as those of ChatPlatform. */
+export interface ChatApplication {
+  read(): Promise<ChatApplicationState>;
+  /** Replaces the slash commands of the application by those in proto/chat/commands.ts, in all guilds. */
+  registerCommands(applicationId: string): Promise<void>;
+}
+
 /**
  * The functions of the chat platform that the services use. Every function throws PLATFORM_ERROR if the platform
  * rejects the request or sends an unreadable response, TIMEOUT if the response is too slow, and UNAVAILABLE while the

@@ -11,8 +11,7 @@ const RUNS: Readonly<Record<ChatCommandName, (calls: CommandCalls) => Promise<st
  */
 export async function runCommand(name: ChatCommandName, permissions: bigint, calls: CommandCalls): Promise<string> {
   const { permission } = CHAT_COMMANDS[name];
-  const isAllowed =
-    permission === null || (permissions & (CHAT_PERMISSIONS[permission] | ADMINISTRATOR)) !== 0n;
+  const isAllowed = permission === null || (permissions & (CHAT_PERMISSIONS[permission] | ADMINISTRATOR)) !== 0n;
   if (!isAllowed) throw new CommandRejected('You do not have the permission for this command.');
   return RUNS[name](calls);
 }
