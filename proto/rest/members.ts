@@ -41,8 +41,7 @@ export const membersRoutes = defineRoutes('members', {
     query: z.object({
       ...page,
       updated_since: timestampQuery.optional().meta({
-        description:
-          'Only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
+        description: 'Only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
       }),
     }),
     data: z.object({

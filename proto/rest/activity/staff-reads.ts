@@ -45,9 +45,7 @@ export const staffReadRows = {
     query: z.object({
       ...page,
       actor_game_id: gameId.optional().meta({ description: 'Only actions of this staff member' }),
-      target_game_id: gameId
-        .optional()
-        .meta({ description: 'Only actions that concern this player', example: 7004 }),
+      target_game_id: gameId.optional().meta({ description: 'Only actions that concern this player', example: 7004 }),
       action_type: text(1, 64).optional().meta({ description: 'Only actions of this type', example: 'kick' }),
       ...timeRange,
     }),

@@ -57,8 +57,7 @@ const activeQuery = z
       .optional()
       .meta({ description: 'Only entries that apply in this place: global ones and those of the place' }),
     updated_since: timestampQuery.optional().meta({
-      description:
-        'Only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
+      description: 'Only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
     }),
   })
   .refine((query) => query.game_id === undefined || query.updated_since === undefined, {
