@@ -33,10 +33,10 @@ const without = (name: string): Headers => {
 
 function plusOrder(signature: string): string {
   const bytes = Buffer.from(signature, 'hex');
-  const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + ORDER;
+  const s = BigInt(`0x${Buffer.from(bytes.subarray(32).toReversed()).toString('hex')}`) + ORDER;
   return (
     bytes.subarray(0, 32).toString('hex') +
-    Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse().toString('hex')
+    Buffer.from(Buffer.from(s.toString(16).padStart(64, '0'), 'hex').toReversed()).toString('hex')
   );
 }
 

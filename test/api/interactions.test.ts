@@ -49,7 +49,7 @@ describe('the endpoint', () => {
     const body = commandBody({ guildId: GUILD, chatId: GRACE, name: 'verify', id });
     const headers = signatureOf(body);
     const [first, second] = await Promise.all([fixture.send(body, headers), fixture.send(body, headers)]);
-    expect([first.status, second.status].toSorted()).toEqual([200, 409]);
+    expect(new Set([first.status, second.status])).toEqual(new Set([200, 409]));
     expect((await fixture.signed(body)).json).toMatchObject({ details: { code: 'CONFLICT' } });
     await fixture.editOf(id);
     expect(fixture.webhooks.edits.filter(({ token }) => token === `token-${id}`)).toHaveLength(1);
