@@ -98,7 +98,7 @@ import type {
   PollCommandsArgs,
   PollCommandsResult,
   PreviewBindingArgs,
-  PreviewBindingResult,
+  QueuedJob,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
@@ -124,7 +124,6 @@ import type {
   StartStaffSessionResult,
   StreamEventsArgs,
   SyncGroupArgs,
-  SyncGroupResult,
   SyncJob,
   SyncNicknameArgs,
   SyncResult,
@@ -440,7 +439,7 @@ export class OperationMethods extends Client {
    *
    * The key needs the scope `sync:write`.
    */
-  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.syncGroup(this, args, options);
   }
 
@@ -471,7 +470,7 @@ export class OperationMethods extends Client {
    *
    * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
    */
-  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<PreviewBindingResult> {
+  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.previewBinding(this, args, options);
   }
 
