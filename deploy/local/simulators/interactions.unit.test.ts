@@ -1,6 +1,12 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -26,17 +32,20 @@ beforeEach(async () => {
   received = [];
   answer = { status: 200, body: { type: 5 } };
   simulators = await startSimulators({ clock: () => now });
-  server = createServer(async (request, response) => {
-    received.push({ headers: request.headers, body: await text(request) });
-    if (answer === 'none') return response.socket?.destroy();
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body ?? {}));
-  }).listen(0, '127.0.0.1');
+  server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
 afterEach(async () => {
   server.close();
   await simulators.stop();
 });
+
+/** The application of the test: it keeps each request and gives the answer that the test chose. */
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  received.push({ headers: request.headers, body: await text(request) });
+  if (answer === 'none') response.socket?.destroy();
+  else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body ?? {}));
+}
 
 const url = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/interactions`;
 const control = (method: string, body?: unknown) => call(`${simulators.chat}/__interactions`, { method, body });
