@@ -52,7 +52,13 @@ export const CHAT_COMMANDS = {
     description: 'Bans a player from the game. For staff',
     permission: 'BAN_MEMBERS',
     options: [
-      { name: 'reason', description: 'The reason, which the player sees', kind: 'text', required: true, maxLength: 400 },
+      {
+        name: 'reason',
+        description: 'The reason, which the player sees',
+        kind: 'text',
+        required: true,
+        maxLength: 400,
+      },
       ...person,
       {
         name: 'duration',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { PAIR_NAME, tracingConfig } from '#kit/service/config.ts';
 import { gatewayVariables } from '#gateway/config.ts';
+import { PAIR_NAME, tracingConfig } from '#kit/service/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 import { eventsVariables } from '#services/events/config.ts';
 import { group, json, orEmpty } from './build.ts';

@@ -162,7 +162,8 @@ export const platforms: DashboardSpec = {
     'Slash commands': [
       {
         title: 'Slash commands received',
-        description: 'Requests of the chat platform to /interactions, by result. It sends wrong signatures now and then itself.',
+        description:
+          'Requests of the chat platform to /interactions, by result. It sends wrong signatures now and then itself.',
         unit: 'reqps',
         queries: {
           '{{result}}': rate('gateway_interactions_total', jobOf('gateway'), ['result']),

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { receiveBody } from './body.ts';
 import { CallerLeft } from '#kit/http/upstream.ts';
+import { receiveBody } from './body.ts';
 
 const newRequest = () => new PassThrough() as unknown as IncomingMessage & PassThrough;
 
