@@ -47,6 +47,7 @@ import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
 import { PeopleSearch } from './domain/people-search.ts';
 import { PersonNames } from './domain/person-names.ts';
+import { PlatformChecks } from './domain/platform-checks.ts';
 import { PREVIEW_QUEUE, previewQueue } from './domain/preview-queue.ts';
 import { PreviewRunner } from './domain/preview-run.ts';
 import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
@@ -207,7 +208,15 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
-    const { checks } = new GuildState(chat);
+    const platformChecks = new PlatformChecks({
+      chat,
+      application: chat.application,
+      readKey: () => game.key(),
+      settingsOf: (guildId) => settings.of(guildId),
+      isWatched: undefined,
+      clock,
+    });
+    const { checks } = new GuildState(chat, platformChecks);
     const state = guildStateMethods({ clock, checks, checksTtlMs: CHECKS_TTL_MS });
     service.serveInternal(grpc, GuildStateServiceService, state);
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });

@@ -50,6 +50,8 @@ export interface ChatStanding {
   managesNicknames: boolean;
   /** True if the bot may assign roles that are below its own highest role. */
   managesRoles: boolean;
+  /** True if the bot may time out members whose highest role is below its own. */
+  timesOutMembers: boolean;
 }
 
 /** A page of a guild's members, ordered by chat ID. */

@@ -1,4 +1,4 @@
-import { type ApiError, asApiError, isServerError } from '#kit/errors.ts';
+import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
@@ -28,6 +28,8 @@ const LEASE_MS = 45_000;
 const BACKOFF = { minMs: 500, maxMs: 10_000 };
 /** The platform accepts the token for 15 minutes. */
 const TOKEN_SECONDS = 14.5 * 60;
+/** The platform waits for 3 seconds for the response that is edited. */
+const RESPONSE_SECONDS = 10;
 /** A command that cannot be run for so long gets its last response, so that nobody waits in vain. */
 const GIVE_UP_SECONDS = 60;
 
@@ -91,6 +93,8 @@ export class Interactions {
     if (age > TOKEN_SECONDS) return telemetry.ended({ guildId, id, command, age }, 'expired');
     const { content, outcome } = await this.#contentOf(item);
     const edited = await chat.edit({ applicationId, token: ring.decrypt(PURPOSE, token), content });
+    // The platform knows no message before it has received the response of the gateway.
+    if (edited === 'gone' && age < RESPONSE_SECONDS) throw new ApiError('UNAVAILABLE');
     telemetry.ended({ guildId, id, command, age }, edited === 'gone' ? 'expired' : outcome);
   }
 
