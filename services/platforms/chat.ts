@@ -90,11 +90,30 @@ export interface ChatApplicationState {
   interactionsUrl: string | null;
 }
 
+/** A slash command as it is registered at the chat platform. */
+export interface ChatSlashCommand {
+  name: string;
+  description: string;
+  /** The permissions that a member needs to see it, as bits; null for everybody. */
+  permissions: bigint | null;
+  options: readonly ChatSlashOption[];
+}
+
+/** An option of a slash command. */
+export interface ChatSlashOption {
+  name: string;
+  description: string;
+  kind: 'member' | 'integer' | 'text';
+  required: boolean;
+  /** The maximum length of a text. */
+  maxLength?: number;
+}
+
 /** The bot's application on the chat platform. Its functions throw the same errors as those of ChatPlatform. */
 export interface ChatApplication {
   read(): Promise<ChatApplicationState>;
-  /** Replaces the slash commands of the application by those in proto/chat/commands.ts, in all guilds. */
-  registerCommands(applicationId: string): Promise<void>;
+  /** Replaces all slash commands of the application, in all guilds. */
+  registerCommands(applicationId: string, commands: readonly ChatSlashCommand[]): Promise<void>;
 }
 
 /**

@@ -183,3 +183,30 @@ test('an edit that the platform does not accept at first is repeated, and the co
   expect(json.data.logs).toHaveLength(1);
   expect(fixture.webhooks.edits.every(({ mentions }) => JSON.stringify(mentions) === '{"parse":[]}')).toBe(true);
 });
+
+describe('guildctl', () => {
+  test('registers the commands, and prints the public key of the application', async () => {
+    const { status, out } = await fixture.guildctl('chat', 'commands', 'install', '--json');
+    const application = JSON.parse(out);
+    expect([status, application.commands]).toEqual([0, ['verify', 'roles', 'whois', 'ban']]);
+    expect(application.public_key).toMatch(/^[0-9a-f]{64}$/);
+    const path = `/api/v10/applications/${application.application_id}/commands`;
+    const headers = { authorization: 'Bot test-bot-token' };
+    const registered = await fetch(fixture.network.simulators.chat + path, { headers }).then((found) => found.json());
+    expect(registered).toMatchObject([
+      { name: 'verify', default_member_permissions: null, contexts: [0], options: [] },
+      { name: 'roles', default_member_permissions: null },
+      { name: 'whois', default_member_permissions: String(MODERATE_MEMBERS) },
+      { name: 'ban', default_member_permissions: String(BAN_MEMBERS), options: { length: 4 } },
+    ]);
+  });
+
+  test('prints the checks of a guild', async () => {
+    const { status, out } = await fixture.guildctl('doctor', '--guild', GUILD, '--json');
+    const { checks } = JSON.parse(out);
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'bot_receives_members', ok: true, fix: null }));
+    // No game server has sent a heartbeat.
+    expect(checks.find(({ name }: { name: string }) => name === 'servers_report')).toMatchObject({ ok: false });
+    expect(status).toBe(1);
+  });
+});

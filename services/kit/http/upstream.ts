@@ -72,6 +72,23 @@ export class Upstream implements Part {
     return this.#breaker.run(() => this.#exchange(request));
   }
 
+  /** Sends a request and returns the body of the response. Throws UNAVAILABLE, TIMEOUT or PAYLOAD_TOO_LARGE. */
+  async exchange(request: UpstreamRequest, maxBytes: number): Promise<Buffer> {
+    const response = await this.send(request);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    try {
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        length += piece.length;
+        if (length > maxBytes) throw new ApiError('PAYLOAD_TOO_LARGE');
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw failureOf(error as Error, request.signal);
+    }
+    return Buffer.concat(pieces);
+  }
+
   async stop(): Promise<void> {
     this.#agent.destroy();
     this.#streamAgent.destroy();

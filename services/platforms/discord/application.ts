@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { CHAT_COMMANDS, CHAT_PERMISSIONS, type ChatCommand, type ChatCommandOption } from '#proto/chat/commands.ts';
-import type { ChatApplication, ChatApplicationState } from '../chat.ts';
+import type { ChatApplication, ChatApplicationState, ChatSlashCommand, ChatSlashOption } from '../chat.ts';
 import type { DiscordApi } from './api.ts';
 import { snowflake } from './members.ts';
 
@@ -16,7 +15,7 @@ const applicationSchema = z.object({
 });
 
 /** The types of options and the places of commands, as the platform numbers them. */
-const OPTION_TYPES = { text: 3, integer: 4, member: 6 } as const satisfies Record<ChatCommandOption['kind'], number>;
+const OPTION_TYPES = { text: 3, integer: 4, member: 6 } as const satisfies Record<ChatSlashOption['kind'], number>;
 const SLASH_COMMAND = 1;
 const IN_GUILDS = 0;
 
@@ -39,10 +38,10 @@ export class DiscordApplication implements ChatApplication {
     };
   }
 
-  async registerCommands(applicationId: string): Promise<void> {
+  async registerCommands(applicationId: string, commands: readonly ChatSlashCommand[]): Promise<void> {
     const response = await this.#api.call(`/applications/${applicationId}/commands`, {
       method: 'PUT',
-      body: Object.entries(CHAT_COMMANDS).map(([name, command]) => registered(name, command)),
+      body: commands.map(registered),
       guildId: '',
       limit: 'commands',
     });
@@ -51,13 +50,13 @@ export class DiscordApplication implements ChatApplication {
 }
 
 /** A command as the platform stores it. Members without the permission do not see it. */
-function registered(name: string, { description, permission, options }: ChatCommand) {
+function registered({ name, description, permissions, options }: ChatSlashCommand) {
   return {
     name,
     description,
     type: SLASH_COMMAND,
     contexts: [IN_GUILDS],
-    default_member_permissions: permission === null ? null : String(CHAT_PERMISSIONS[permission]),
+    default_member_permissions: permissions === null ? null : String(permissions),
     options: options.map(({ kind, maxLength, ...option }) => ({
       ...option,
       type: OPTION_TYPES[kind],

@@ -1,6 +1,15 @@
 import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import type { GameGroup, GameItem, GameKey, GamePlatform, GameUser, Rejected, Unknown, UnknownOrHidden } from '../game.ts';
+import type {
+  GameGroup,
+  GameItem,
+  GameKey,
+  GamePlatform,
+  GameUser,
+  Rejected,
+  Unknown,
+  UnknownOrHidden,
+} from '../game.ts';
 import type { PlatformOptions } from '../http/host.ts';
 import { OpenCloud } from './cloud.ts';
 import { Groups } from './groups.ts';

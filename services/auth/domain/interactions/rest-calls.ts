@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
@@ -11,7 +10,7 @@ import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import type { Scope } from '#proto/rest/scopes.ts';
 
 /** The deadline of a whole call, from the request to the last byte of the response. */
-const CALL_MS = 8_000;
+const CALL_MS = 9_000;
 const MAX_BYTES = 1024 * 1024;
 
 /** The services that slash commands call. */
@@ -38,7 +37,7 @@ export interface RestCall<Called extends Route> {
 }
 
 export interface RestCallsOptions {
-  upstreams: Readonly<Record<CalledService, Pick<Upstream, 'send'>>>;
+  upstreams: Readonly<Record<CalledService, Pick<Upstream, 'exchange'>>>;
   /** The key ring with the keys that sign principals. */
   ring: KeyRing;
   /** The clock of this process, which services compare with theirs. */
@@ -66,7 +65,7 @@ export class RestCalls {
     const person = { id: chatId, role };
     const principal = { keyId: CONSOLE_KEY, keyPrefix: CONSOLE_KEY, person, guildId, scopes, legacy: false, requestId };
     const signed = { audience: route.service, method, target };
-    const response = await upstreams[route.service as CalledService].send({
+    const request = {
       method,
       target,
       headers: {
@@ -78,8 +77,8 @@ export class RestCalls {
       },
       body: body && Buffer.from(JSON.stringify({ guild_id: guildId, ...body })),
       signal: AbortSignal.timeout(CALL_MS),
-    });
-    const envelope = await readEnvelope(response);
+    };
+    const envelope = parse(await upstreams[route.service as CalledService].exchange(request, MAX_BYTES));
     if (envelope.status === 'success') return envelope.data as z.output<Called['data']>;
     throw errorOf(envelope);
   }
@@ -97,16 +96,9 @@ interface Envelope {
   details?: { code?: string };
 }
 
-async function readEnvelope(response: IncomingMessage): Promise<Envelope> {
-  const pieces: Buffer[] = [];
-  let length = 0;
+function parse(body: Buffer): Envelope {
   try {
-    for await (const piece of response as AsyncIterable<Buffer>) {
-      length += piece.length;
-      if (length > MAX_BYTES) throw new Error(`the response has more than ${MAX_BYTES} bytes`);
-      pieces.push(piece);
-    }
-    return JSON.parse(Buffer.concat(pieces).toString()) as Envelope;
+    return JSON.parse(body.toString()) as Envelope;
   } catch (cause) {
     throw new ApiError('UNAVAILABLE', { cause });
   }
