@@ -15,6 +15,7 @@ CREATE TABLE auth.interactions (
   state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'dead', 'skipped')),
   attempts integer NOT NULL DEFAULT 0,
   run_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  holder uuid,
   leased_until timestamptz,
   queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   finished_at timestamptz,

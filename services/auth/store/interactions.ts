@@ -24,6 +24,7 @@ export const INTERACTIONS: QueueTable = {
   name: 'auth.interactions',
   id: 'id',
   idType: 'text',
+  holder: 'holder',
   data: `taken.chat_id AS "chatId", taken.command, taken.application_id AS "applicationId", taken.token,
     taken.permissions, taken.options, extract(epoch FROM clock_timestamp() - taken.queued_at)::float8 AS age`,
 };

@@ -22,9 +22,8 @@ const PURPOSE = 'interaction-token';
 const CONCURRENCY = 8;
 /** Of one guild, so that a guild whose members use many commands delays no other. */
 const MAX_PER_GUILD = 2;
-/** A command makes up to four calls of at most 8 s, and then edits the response. */
-const HANDLE_MS = 38_000;
-const LEASE_MS = 45_000;
+/** Renewed while a command runs, so that the commands of a process that died are soon run by another one. */
+const LEASE_MS = 10_000;
 const BACKOFF = { minMs: 500, maxMs: 10_000 };
 /** The platform accepts the token for 15 minutes. */
 const TOKEN_SECONDS = 14.5 * 60;
@@ -70,7 +69,6 @@ export class Interactions {
       concurrency: CONCURRENCY,
       maxPerGuild: MAX_PER_GUILD,
       leaseMs: LEASE_MS,
-      handleMs: HANDLE_MS,
       // An interaction ends by itself once its token has expired.
       retry: {
         limits: { maxAttempts: null, maxOutageSeconds: null },
