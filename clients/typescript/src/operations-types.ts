@@ -1501,6 +1501,8 @@ export type SendServerHeartbeatResult = {
   next_heartbeat_seconds: number;
   /** Up to 20 commands, oldest first */
   commands: Command[];
+  /** MessagingService topic whose messages say to poll now */
+  wake_up_topic?: string;
 };
 
 export type SendStaffHeartbeatResult = {
