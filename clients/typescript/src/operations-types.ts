@@ -1077,6 +1077,29 @@ export type RetainedKind =
   | 'stored_responses'
   | 'other';
 
+/** What the service does by itself in a guild */
+export type GuildSettings = {
+  /** Sync a member's roles after a change of the link */
+  sync_on_link: boolean;
+  /** Sync a member's roles after joining the guild */
+  sync_on_join: boolean;
+  /** Sync a member's roles after a change of rank in a group that a binding names */
+  sync_on_rank_change: boolean;
+  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  nickname_template: string | null;
+  /** Mirrors bans to the game platform */
+  mirror_bans: {
+    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    universe_ids: number[];
+    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    exclude_alts: boolean;
+  };
+  /** Mirror mutes to timeouts on the chat platform, and back */
+  mirror_timeouts: boolean;
+  /** Wake game servers when there are commands for them */
+  push_commands: boolean;
+};
+
 /** Whether a player is banned, muted or flagged */
 export type PlayerStatus = {
   /** True if the player has an active ban */
@@ -1779,6 +1802,29 @@ export type ListMembersArgs = {
 export type GetMemberArgs = {
   /** Chat account ID (snowflake) */
   chatId: ChatId;
+};
+
+/** Arguments of `updateSettings`. */
+export type UpdateSettingsArgs = {
+  /** Sync a member's roles after a change of the link */
+  sync_on_link?: boolean | null;
+  /** Sync a member's roles after joining the guild */
+  sync_on_join?: boolean | null;
+  /** Sync a member's roles after a change of rank in a group that a binding names */
+  sync_on_rank_change?: boolean | null;
+  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  nickname_template?: string | null;
+  /** Mirrors bans to the game platform */
+  mirror_bans?: {
+    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    universe_ids?: NumericId[] | null;
+    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    exclude_alts?: boolean | null;
+  } | null;
+  /** Mirror mutes to timeouts on the chat platform, and back */
+  mirror_timeouts?: boolean | null;
+  /** Wake game servers when there are commands for them */
+  push_commands?: boolean | null;
 };
 
 /** Arguments of `searchPeople`. */
