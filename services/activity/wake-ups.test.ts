@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
+import { FakeSettings } from '#test/system/fake-settings.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 import { OpenCloudStub } from './fixtures/open-cloud.ts';
 
@@ -9,23 +10,30 @@ const TEN_MINUTES_MS = 600_000;
 
 const fixture = new ActivityFixture();
 const cloud = new OpenCloudStub();
+const members = new FakeSettings('activity', fixture.clock, { pushCommands: true });
 const replicas: RunningService[] = [];
 let guildId: string;
 
 beforeAll(async () => {
-  await cloud.start();
-  await fixture.start();
-  const environment = { GAME_API_KEY: 'game-key', GAME_APIS_URL: cloud.url };
+  await Promise.all([cloud.start(), members.start(), fixture.start()]);
+  const environment = {
+    GAME_API_KEY: 'game-key',
+    GAME_APIS_URL: cloud.url,
+    MEMBERS_GRPC_ADDRESS: members.address,
+  };
   replicas.push(await fixture.startActivity(environment), await fixture.startActivity(environment));
 });
 afterAll(async () => {
   await Promise.all(replicas.map((replica) => replica.stop()));
   await fixture.stop();
+  await members.stop();
   await cloud.stop();
 });
 beforeEach(() => {
   guildId = newGuild();
   cloud.forget();
+  members.settings = { ...members.settings, pushCommands: true };
+  members.isDown = false;
 });
 
 const beat = (serverId: string, fields: object = {}) =>
@@ -47,6 +55,31 @@ test('a command for a server wakes that server, through the universe that its he
   await sendTo('b');
   await vi.waitFor(() => expect(published()).toEqual([{ universeId: 30002, message: { servers: ['b'] } }]), PATIENT);
   expect(cloud.keys).toEqual(['game-key']);
+});
+
+test('a guild that has not turned it on gets no messages, nor one whose settings cannot be read', async () => {
+  await beat('a');
+  members.settings = { ...members.settings, pushCommands: false };
+  members.calls = 0;
+  await sendToAll();
+  await vi.waitUntil(() => members.calls === 1, PATIENT);
+  members.isDown = true;
+  const unread = newGuild();
+  const at = replicas[0];
+  await fixture.beat('b', { universe_id: UNIVERSE }, { guildId: unread, at });
+  await fixture.enqueue({ guildId: unread }, at);
+  const failed = () => fixture.metric('activity_wake_ups_total', '{outcome="failed"}', at);
+  await vi.waitFor(async () => expect(await failed()).toBe(1), PATIENT);
+
+  // The settings that were read are used until they are ten seconds old, or longer while they cannot be read.
+  members.isDown = false;
+  members.settings = { ...members.settings, pushCommands: true };
+  await sendToAll();
+  await fixture.advance(10_000);
+  members.settings = { ...members.settings, pushCommands: true };
+  await sendToAll();
+  await vi.waitFor(() => expect(published()).toEqual([{ universeId: UNIVERSE, message: {} }]), PATIENT);
+  expect(cloud.messagesOf(unread)).toEqual([]);
 });
 
 test('a command for a place wakes the servers of that place, and one for all servers those of each universe', async () => {

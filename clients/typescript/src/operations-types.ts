@@ -1079,24 +1079,24 @@ export type RetainedKind =
 
 /** What the service does by itself in a guild */
 export type GuildSettings = {
-  /** Sync a member's roles after a change of the link */
+  /** Sync the roles of a member whose link changes */
   sync_on_link: boolean;
-  /** Sync a member's roles after joining the guild */
+  /** Sync the roles of a linked user who joins the guild */
   sync_on_join: boolean;
-  /** Sync a member's roles after a change of rank in a group that a binding names */
+  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change: boolean;
-  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans: {
-    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    /** Universes to which bans are mirrored; empty for none */
     universe_ids: number[];
-    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    /** Leave out the player's alternative accounts */
     exclude_alts: boolean;
   };
   /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts: boolean;
-  /** Wake game servers when there are commands for them */
+  /** Wake game servers for new commands */
   push_commands: boolean;
 };
 
@@ -1806,24 +1806,24 @@ export type GetMemberArgs = {
 
 /** Arguments of `updateSettings`. */
 export type UpdateSettingsArgs = {
-  /** Sync a member's roles after a change of the link */
+  /** Sync the roles of a member whose link changes */
   sync_on_link?: boolean | null;
-  /** Sync a member's roles after joining the guild */
+  /** Sync the roles of a linked user who joins the guild */
   sync_on_join?: boolean | null;
-  /** Sync a member's roles after a change of rank in a group that a binding names */
+  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change?: boolean | null;
-  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template?: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans?: {
-    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    /** Universes to which bans are mirrored; empty for none */
     universe_ids?: NumericId[] | null;
-    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    /** Leave out the player's alternative accounts */
     exclude_alts?: boolean | null;
   } | null;
   /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts?: boolean | null;
-  /** Wake game servers when there are commands for them */
+  /** Wake game servers for new commands */
   push_commands?: boolean | null;
 };
 
