@@ -380,7 +380,7 @@ export class OperationMethods extends Client {
   /**
    * Change settings of the guild.
    *
-   * Omitted fields stay unchanged. A change takes effect within 10 s. No member is changed by it: use `POST /sync/group`.
+   * Omitted fields stay unchanged. Takes effect within 10 s. Changes no member: use `POST /sync/group`.
    *
    * The key needs the scope `sync:write`.
    */
@@ -746,7 +746,7 @@ export class OperationMethods extends Client {
   /**
    * Send a server heartbeat.
    *
-   * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+   * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
    *
    * The key needs the scope `server:write`.
    */

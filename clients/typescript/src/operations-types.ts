@@ -1079,22 +1079,22 @@ export type RetainedKind =
 
 /** What the service does by itself in a guild */
 export type GuildSettings = {
-  /** Sync the roles of a member whose link changes */
+  /** Sync a member whose link changes */
   sync_on_link: boolean;
-  /** Sync the roles of a linked user who joins the guild */
+  /** Sync a linked user who joins */
   sync_on_join: boolean;
-  /** Sync the roles of a member whose rank changes in a group of a binding */
+  /** Sync a member whose rank in a group of a binding changes */
   sync_on_rank_change: boolean;
-  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
+  /** Nickname of synced members, as in `POST /sync/nickname`; null for none */
   nickname_template: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans: {
     /** Universes to which bans are mirrored; empty for none */
     universe_ids: number[];
-    /** Leave out the player's alternative accounts */
+    /** Leave out the player's other accounts */
     exclude_alts: boolean;
   };
-  /** Mirror mutes to timeouts on the chat platform, and back */
+  /** Mirror mutes to chat timeouts, and back */
   mirror_timeouts: boolean;
   /** Wake game servers for new commands */
   push_commands: boolean;
@@ -1444,7 +1444,7 @@ export type NumericIdOrNull = number | string | null;
 export type PollCommandsResult = {
   /** Commands, oldest first */
   commands: Command[];
-  /** Seconds until the next poll, if you poll without `wait`; increases with the number of live servers */
+  /** Seconds until the next poll without `wait`; increases with the number of live servers */
   poll_after_seconds: number;
 };
 
@@ -1523,7 +1523,7 @@ export type SendServerHeartbeatResult = {
   next_heartbeat_seconds: number;
   /** Up to 20 commands, oldest first */
   commands: Command[];
-  /** MessagingService topic whose messages say to poll now */
+  /** MessagingService topic: poll on each message */
   wake_up_topic?: string;
 };
 
@@ -1806,24 +1806,15 @@ export type GetMemberArgs = {
 
 /** Arguments of `updateSettings`. */
 export type UpdateSettingsArgs = {
-  /** Sync the roles of a member whose link changes */
   sync_on_link?: boolean | null;
-  /** Sync the roles of a linked user who joins the guild */
   sync_on_join?: boolean | null;
-  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change?: boolean | null;
-  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template?: string | null;
-  /** Mirrors bans to the game platform */
   mirror_bans?: {
-    /** Universes to which bans are mirrored; empty for none */
     universe_ids?: NumericId[] | null;
-    /** Leave out the player's alternative accounts */
     exclude_alts?: boolean | null;
   } | null;
-  /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts?: boolean | null;
-  /** Wake game servers for new commands */
   push_commands?: boolean | null;
 };
 
@@ -2260,7 +2251,7 @@ export type SendServerHeartbeatArgs = {
         error?: string | null;
       }[]
     | null;
-  /** True if the server is shutting down. It is then no longer live and receives no commands */
+  /** True if the server is shutting down. It is then no longer live */
   final?: boolean | null;
 };
 
