@@ -981,7 +981,7 @@ export type StaffReportCounts = {
   idle_seconds: number;
   /** Number of actions of all types */
   action_count: number;
-  /** Number of actions by type. Of a staff member and day (UTC) the first 32 types are listed; actions of further types are only in `action_count` */
+  /** Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count` */
   actions: {
     [name: string]: number;
   };

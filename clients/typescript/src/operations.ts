@@ -1543,7 +1543,7 @@ const GET_STAFF_REPORT: Operation = {
 /**
  * Get a report of staff members' activity.
  *
- * The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.
+ * The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.
  *
  * The key needs the scope `activity:read`.
  */
