@@ -1,5 +1,6 @@
 import { type SessionInfo, WebSocketManager, WebSocketShardEvents } from '@discordjs/ws';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { GUILD_MEMBERS, GUILDS } from './chat/gateway/session.ts';
 import type { Simulators } from './main.ts';
 import { startSimulators } from './main.ts';
 import { call } from './test-client.ts';
@@ -19,19 +20,20 @@ const readAddress = async () =>
 function createManager(): WebSocketManager {
   const created = new WebSocketManager({
     token: 'token',
-    intents: 3,
+    intents: GUILDS | GUILD_MEMBERS,
     // The library needs its REST client for the address alone.
     rest: { get: readAddress } as never,
     // The library would wait for 5 seconds before it identifies a second time.
-    buildIdentifyThrottler: () => ({ waitForIdentify: () => undefined }),
+    buildIdentifyThrottler: () => ({ waitForIdentify: () => Promise.resolve() }),
     retrieveSessionInfo: () => session,
     updateSessionInfo: (_shard, changed) => {
       session = changed;
     },
   });
   created.on(WebSocketShardEvents.Dispatch, ({ t, d }) => {
-    const user = 'user' in d && t !== 'READY' ? ` ${(d.user as { id: string }).id}` : '';
-    events.push(`${t}${user}`);
+    const type: string = t;
+    const user = type.startsWith('GUILD_MEMBER') ? ` ${(d as { user: { id: string } }).user.id}` : '';
+    events.push(type + user);
   });
   created.on(WebSocketShardEvents.Error, () => undefined);
   return created;
@@ -83,6 +85,7 @@ test('the library notices a silent connection by its heartbeats and resumes', as
   await control('/__gateway', { action: 'silence' });
   await join(20);
   await received('RESUMED', `GUILD_MEMBER_ADD ${userId(20)}`);
+  expect(events.filter((event) => event === 'READY').length).toBe(1);
 });
 
 test('after a session that the platform forgot, the library identifies again', async () => {
