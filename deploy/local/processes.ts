@@ -13,8 +13,8 @@ export type Deployable = {
   /** Services to which it forwards REST requests. */
   forwards: readonly string[];
   /**
-   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `webhooks` to the
-   * servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
+   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `game` only
+   * to the game platform's API with keys, `webhooks` to the servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
    * persons sign in there; `interactions` accepts slash commands of the chat platform, and `responses` responds to them.
    */
   holds: readonly (
@@ -22,6 +22,7 @@ export type Deployable = {
     | 'database'
     | 'redis'
     | 'platforms'
+    | 'game'
     | 'webhooks'
     | 'console'
     | 'sign-in'
@@ -73,7 +74,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.activity.calls,
     forwards: PROCESSES.activity.forwards,
-    holds: ['admin', 'database'],
+    holds: ['admin', 'database', 'redis', 'game'],
     notified: true,
   },
   {
@@ -189,6 +190,7 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
     database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
     redis: { REDIS_URL: shared.redisUrl ?? undefined },
     platforms: platforms(shared, inherited),
+    game: openCloud(shared, inherited),
     // The simulated receiver has a loopback address and no TLS.
     webhooks: {
       WEBHOOKS_ALLOW_HTTP: inherited['WEBHOOKS_ALLOW_HTTP'] || 'true',
@@ -210,10 +212,18 @@ function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.Process
   const environment: NodeJS.ProcessEnv = {
     CHAT_API_URL: chatApiUrl(shared, inherited),
     CHAT_BOT_TOKEN: inherited['CHAT_BOT_TOKEN'] || 'simulated-bot-token',
-    GAME_API_KEY: inherited['GAME_API_KEY'] || 'simulated-game-key',
+    ...openCloud(shared, inherited),
   };
   for (const name of GAME_URLS) environment[name] = inherited[name] || shared.gameUrl;
   return environment;
+}
+
+/** The address and the key of the game platform's API with keys. */
+function openCloud(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return {
+    GAME_API_KEY: inherited['GAME_API_KEY'] || 'simulated-game-key',
+    GAME_APIS_URL: inherited['GAME_APIS_URL'] || shared.gameUrl,
+  };
 }
 
 /** The application of the console as the simulated providers know it. */
