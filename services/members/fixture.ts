@@ -62,14 +62,17 @@ export class MembersFixture {
   #client: Client | undefined;
   #shiftMs = 0;
 
-  /** `world` is the data of the simulated platforms; by default that of the demo. */
-  async start({ world }: { world?: World } = {}): Promise<this> {
+  /**
+   * `world` is the data of the simulated platforms; by default that of the demo. `members` are variables of the members
+   * service.
+   */
+  async start({ world, members = {} }: { world?: World; members?: Environment } = {}): Promise<this> {
     const simulators = startSimulators({ limitScale: 1000, ...(world && { world }) });
     [this.database, this.simulators] = await Promise.all([createTestDatabase(), simulators]);
     this.time = await DatabaseTime.control(this.database.url);
     this.lookup = await this.startLookup();
     this.bindings = await this.startBindings();
-    this.members = await this.startMembers();
+    this.members = await this.startMembers(members);
     return this;
   }
 
