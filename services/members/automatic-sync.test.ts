@@ -40,7 +40,15 @@ afterEach(async () => {
   await chat.putWorld(chatWorld);
   await game.putWorld(gameWorld);
   await fixture.advance(ROUND_MS);
-  for (const table of ['guild_settings', 'rank_polls', 'known_ranks', 'grants', 'role_tasks', 'events', 'event_counters']) {
+  for (const table of [
+    'guild_settings',
+    'rank_polls',
+    'known_ranks',
+    'grants',
+    'role_tasks',
+    'events',
+    'event_counters',
+  ]) {
     await fixture.query(`DELETE FROM members.${table}`);
   }
   await fixture.query('DELETE FROM bindings.bindings');
@@ -146,7 +154,8 @@ describe('with sync_on_rank_change', () => {
 
   test('a promotion gives the role, and a demotion takes it back', async () => {
     await polled();
-    const changed = async () => (await scrape(fixture.members))('members_rank_poll_members_total{outcome="changed"}') ?? 0;
+    const changed = async () =>
+      (await scrape(fixture.members))('members_rank_poll_members_total{outcome="changed"}') ?? 0;
     const before = await changed();
     await promote([100]);
     await nextRound();

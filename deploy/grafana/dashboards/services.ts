@@ -263,9 +263,8 @@ export const services: DashboardSpec = {
         queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
       },
       {
-        title: 'Role updates after link changes',
-        description:
-          'Members whose roles must be updated because their link changed: waiting tasks, dead letters and attempts.',
+        title: 'Role updates of members',
+        description: 'Role updates after a change of link, membership or rank: waiting tasks, dead letters and attempts.',
         unit: 'short',
         queries: {
           '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
@@ -273,6 +272,16 @@ export const services: DashboardSpec = {
           'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
+      },
+      {
+        title: 'Time until roles are updated (p95), and ranks read',
+        description:
+          'Seconds from a change of link, membership or rank to the updated roles, and members whose ranks were read to notice changes.',
+        unit: 'short',
+        queries: {
+          'seconds after {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
+          'ranks per second, {{outcome}}': rate('members_rank_poll_members_total', MEMBERS, ['outcome']),
+        },
       },
       {
         title: 'Link and role changes',
