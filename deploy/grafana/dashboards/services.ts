@@ -264,24 +264,16 @@ export const services: DashboardSpec = {
       },
       {
         title: 'Role updates of members',
-        description: 'Role updates after a change of link, membership or rank: waiting tasks, dead letters and attempts.',
+        description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration; and ranks read.',
         unit: 'short',
         queries: {
           '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
           'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
           'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
+          'p95 in seconds, {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
+          'ranks read per second, {{outcome}}': rate('members_rank_poll_members_total', MEMBERS, ['outcome']),
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
-      },
-      {
-        title: 'Time until roles are updated (p95), and ranks read',
-        description:
-          'Seconds from a change of link, membership or rank to the updated roles, and members whose ranks were read to notice changes.',
-        unit: 'short',
-        queries: {
-          'seconds after {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
-          'ranks per second, {{outcome}}': rate('members_rank_poll_members_total', MEMBERS, ['outcome']),
-        },
       },
       {
         title: 'Link and role changes',
