@@ -24,16 +24,10 @@ async function expectListening(service: RunningService): Promise<void> {
   await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
 }
 
-/** Opens a poll that waits in `service`. */
+/** Opens a poll in `service`, and returns its response when it ends. */
 async function waiting(server: string, guildId: string, service: RunningService, query = '?wait=25') {
-  const before = await openPolls(service);
-  const response = fixture.poll(server, query, { guildId, at: service });
-  await expect.poll(() => openPolls(service)).toBe(before + 1);
-  return response.then(({ status, body }) => ({
-    status,
-    at: performance.now(),
-    commands: (body.data?.commands ?? []) as Command[],
-  }));
+  const { status, body } = await fixture.poll(server, query, { guildId, at: service });
+  return { status, at: performance.now(), commands: (body.data?.commands ?? []) as Command[] };
 }
 
 test('a command that one replica receives wakes a waiting poll in another replica', async () => {

@@ -23,6 +23,7 @@ import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
 import { CommandReports } from './domain/command-reports.ts';
+import type { Recipients } from './domain/command-request.ts';
 import { Commands } from './domain/commands.ts';
 import { GuildState } from './domain/guild-state.ts';
 import { Heartbeats } from './domain/heartbeats.ts';
@@ -46,6 +47,7 @@ import { playerMethods } from './grpc/players.ts';
 import { staffAdminMethods } from './grpc/staff.ts';
 import { activityHandlers } from './http/activity.ts';
 import { ActivityTelemetry } from './telemetry.ts';
+import { createWakeUps } from './wake-ups.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
@@ -93,7 +95,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
     const reports = new CommandReports({ database, clock, events });
-    const commands = new Commands({ database, idempotency, clock, notifier, telemetry, reports });
+    const wakeUps = createWakeUps(service, database);
+    const announce = (guildId: string, recipients: Recipients) => {
+      notifier.notify(guildId);
+      wakeUps?.request(guildId, recipients);
+    };
+    const commands = new Commands({ database, idempotency, clock, announce, telemetry, reports });
     const leases = new Leases(database, telemetry);
     const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge(
@@ -153,6 +160,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    if (wakeUps) lifecycle.add(wakeUps);
     lifecycle.add(worker);
     const sweeps = [admissions.lapsedServersSweep(), sessions.silentSessionsSweep(), reports.expiredCommandsSweep()];
     lifecycle.add(new EventSweeper(sweeps, log));
@@ -192,11 +200,15 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       polls,
       intervals,
       clock,
+      tellsTopic: wakeUps !== undefined,
       ...reads,
     });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };
+
+/** How long the last request to wake the servers of a universe is stored. */
+const WAKE_UPS_SECONDS = 24 * 3600;
 
 /** How long daily counts are stored: the current day (UTC) and the day before. */
 const DAILY_COUNTS_SECONDS = 2 * 24 * 3600;
@@ -214,6 +226,7 @@ export const retentionRules = (config: ActivityConfig) => [
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
   { table: 'activity.daily_counts', column: 'day', seconds: DAILY_COUNTS_SECONDS },
+  { table: 'activity.wake_ups', column: 'requested_at', seconds: WAKE_UPS_SECONDS },
   { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
   {
     table: 'activity.servers',

@@ -38,6 +38,8 @@ export interface ChatMember {
   roles: string[];
   /** When the member joined the guild, in Unix seconds; null if the platform does not report the time. */
   joinedAt: number | null;
+  /** Until when the member is timed out, which means muted in the whole guild; null if the member is not. */
+  timeoutUntil: Date | null;
 }
 
 /** The owner of a guild on the chat platform, and the bot's rights there. */

@@ -86,7 +86,8 @@ const OPTIONAL = [
 const HELD = {
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
-  platforms: 'CHAT_BOT_TOKEN',
+  platforms: 'GAME_USERS_URL',
+  game: 'GAME_API_KEY',
   webhooks: 'WEBHOOKS_ALLOW_HTTP',
   console: 'CONSOLE_URL',
   'sign-in': 'OIDC_ISSUER',

@@ -100,6 +100,10 @@ export const serverRows = {
       server_time: timestamp,
       next_heartbeat_seconds: interval('Seconds until the next heartbeat; increases with the number of live servers'),
       commands: z.array(command).meta({ description: 'Up to 20 commands, oldest first' }),
+      wake_up_topic: z.string().optional().meta({
+        description: 'MessagingService topic whose messages say to poll now',
+        example: 'guild-data-900000000000000001',
+      }),
     }),
     status: 200,
     message: 'Heartbeat received',

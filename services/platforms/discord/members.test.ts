@@ -42,6 +42,7 @@ describe('one member', () => {
       nickname: null,
       roles: [OFFICER, '910000000000000006'],
       joinedAt: 1_704_448_800,
+      timeoutUntil: null,
     });
     await role(CAPTAIN);
     expect((await discord.member(GUILD, ADA))?.roles).toContain(CAPTAIN);

@@ -10,11 +10,15 @@ export const memberSchema = z.object({
   nick: z.string().nullish(),
   roles: z.array(snowflake),
   joined_at: z.iso.datetime({ offset: true }).nullish(),
+  communication_disabled_until: z.iso.datetime({ offset: true }).nullish(),
 });
 
-export function toChatMember({ user, nick, roles, joined_at }: z.output<typeof memberSchema>): ChatMember {
-  const joinedAt = joined_at ? Math.floor(Date.parse(joined_at) / 1000) : null;
-  return { chatId: user.id, username: user.username, nickname: nick ?? null, roles, joinedAt };
+export function toChatMember({ user, nick, roles, ...times }: z.output<typeof memberSchema>): ChatMember {
+  const { joined_at: joined, communication_disabled_until: timeout } = times;
+  const joinedAt = joined ? Math.floor(Date.parse(joined) / 1000) : null;
+  // The platform reports a timeout that has ended until the member is changed again.
+  const timeoutUntil = timeout ? new Date(timeout) : null;
+  return { chatId: user.id, username: user.username, nickname: nick ?? null, roles, joinedAt, timeoutUntil };
 }
 
 /** True if the chat platform says that no member of the guild has this ID. */
