@@ -110,6 +110,8 @@ describe('tables', () => {
       'auth.operators_pkey',
       'auth.request_reporters_pkey',
       'auth.sign_ins_pkey',
+      // A universe belongs to one guild.
+      'moderation.mirrored_universes_universe',
     ]);
   });
 });

@@ -148,11 +148,9 @@ export async function markForReading(
 /** A difference between the bans of a guild and the restrictions on the platform that is not resolved. */
 export interface UnresolvedDifference {
   gameId: number;
-  universeId: number;
+  /** Null while no scope of the player is known to differ. */
+  universeId: number | null;
   placeId: number | null;
-  banId: number | null;
-  /** Whether the player was restricted when both were last made equal. */
-  wasRestricted: boolean;
   driftedAt: Date | null;
   state: string | null;
   attempts: number | null;
@@ -167,10 +165,8 @@ export function listDifferences(
   limit: number,
 ): Promise<UnresolvedDifference[]> {
   return on.query(
-    `SELECT open.game_id AS "gameId", COALESCE(mirror.universe_id, 0) AS "universeId",
-       NULLIF(mirror.place_id, ${EVERYWHERE}) AS "placeId", mirror.punishment_id AS "banId",
-       COALESCE(mirror.started_at IS NOT NULL AND mirror.ends_at > clock_timestamp(), false) AS "wasRestricted",
-       mirror.drifted_at AS "driftedAt", task.state, task.attempts, task.last_error AS "lastError"
+    `SELECT open.game_id AS "gameId", mirror.universe_id AS "universeId",
+       NULLIF(mirror.place_id, ${EVERYWHERE}) AS "placeId", mirror.drifted_at AS "driftedAt", task.state, task.attempts, task.last_error AS "lastError"
      FROM (
        (SELECT game_id FROM moderation.restriction_tasks WHERE guild_id = $1 AND game_id > $2 ORDER BY game_id LIMIT $3)
        UNION
