@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Alternative } from './alternatives.ts';
+import { nicknameTemplate, notBlank } from './nickname-template.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import {
   chatId,
@@ -15,16 +16,6 @@ import {
   uuid,
   uuidOut,
 } from './schemas.ts';
-
-/** The fields that a nickname template may contain. */
-export const TEMPLATE_FIELDS = ['game_username', 'chat_username', 'rank_name'] as const;
-
-const FIELD = new RegExp(`\\{(?:${TEMPLATE_FIELDS.join('|')})\\}`, 'g');
-
-/** True if every brace of the template belongs to a known field. */
-const hasKnownFields = (template: string) => !/[{}]/.test(template.replaceAll(FIELD, ''));
-
-const notBlank = [(value: string) => value.trim() !== '', { error: 'must not be blank' }] as const;
 
 const nickname = z
   .string()
@@ -77,6 +68,14 @@ export const syncJob = {
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable().meta({ example: null }),
 };
+
+/** The response to a request that starts a job. */
+export const queuedJob = z
+  .object({
+    job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
+    total: syncJob.total,
+  })
+  .meta({ id: 'QueuedJob', description: 'A job that was started' });
 
 const previewResult = z
   .object({
@@ -170,10 +169,7 @@ export const syncRoutes = defineRoutes('members', {
       guild_id: guildId,
       game_group_id: numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 }),
     }),
-    data: z.object({
-      job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
-      total: memberCount('Number of verified members of the guild', 120),
-    }),
+    data: queuedJob,
     status: 202,
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',
@@ -244,13 +240,7 @@ export const syncRoutes = defineRoutes('members', {
           .refine(...notBlank)
           .nullish()
           .meta({ description: 'New nickname of at most 32 characters; null removes the nickname' }),
-        template: optional(
-          text(1, 200)
-            .refine(...notBlank)
-            .refine(hasKnownFields, {
-              error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}`,
-            }),
-        ).meta({
+        template: optional(nicknameTemplate).meta({
           description:
             'Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest',
         }),

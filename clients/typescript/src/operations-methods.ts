@@ -56,6 +56,7 @@ import type {
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
+  GuildSettings,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -97,7 +98,7 @@ import type {
   PollCommandsArgs,
   PollCommandsResult,
   PreviewBindingArgs,
-  PreviewBindingResult,
+  QueuedJob,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
@@ -123,7 +124,6 @@ import type {
   StartStaffSessionResult,
   StreamEventsArgs,
   SyncGroupArgs,
-  SyncGroupResult,
   SyncJob,
   SyncNicknameArgs,
   SyncResult,
@@ -139,6 +139,7 @@ import type {
   UnlinkAccountResult,
   UnmutePlayerArgs,
   UpdateBindingArgs,
+  UpdateSettingsArgs,
   UpdateWebhookArgs,
   ValidateBindingArgs,
   ValidateBindingResult,
@@ -366,6 +367,28 @@ export class OperationMethods extends Client {
   }
 
   /**
+   * Get the settings of the guild.
+   *
+   * All are off, except `sync_on_link`, until they are changed.
+   *
+   * The key needs the scope `sync:read`.
+   */
+  getSettings(options?: CallOptions): Promise<GuildSettings> {
+    return operations.getSettings(this, options);
+  }
+
+  /**
+   * Change settings of the guild.
+   *
+   * Omitted fields stay unchanged. A change takes effect within 10 s. It changes no member by itself: start a job with `POST /sync/group` for that.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  updateSettings(args?: UpdateSettingsArgs, options?: CallOptions): Promise<GuildSettings> {
+    return operations.updateSettings(this, args, options);
+  }
+
+  /**
    * Search people by ID or name.
    *
    * Returns at most 25 people, exact matches first.
@@ -416,7 +439,7 @@ export class OperationMethods extends Client {
    *
    * The key needs the scope `sync:write`.
    */
-  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.syncGroup(this, args, options);
   }
 
@@ -447,7 +470,7 @@ export class OperationMethods extends Client {
    *
    * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
    */
-  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<PreviewBindingResult> {
+  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.previewBinding(this, args, options);
   }
 

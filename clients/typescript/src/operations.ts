@@ -55,6 +55,7 @@ import type {
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
+  GuildSettings,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -96,7 +97,7 @@ import type {
   PollCommandsArgs,
   PollCommandsResult,
   PreviewBindingArgs,
-  PreviewBindingResult,
+  QueuedJob,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
@@ -122,7 +123,6 @@ import type {
   StartStaffSessionResult,
   StreamEventsArgs,
   SyncGroupArgs,
-  SyncGroupResult,
   SyncJob,
   SyncNicknameArgs,
   SyncResult,
@@ -138,6 +138,7 @@ import type {
   UnlinkAccountResult,
   UnmutePlayerArgs,
   UpdateBindingArgs,
+  UpdateSettingsArgs,
   UpdateWebhookArgs,
   ValidateBindingArgs,
   ValidateBindingResult,
@@ -610,6 +611,52 @@ export function listRoles(client: Client, options?: CallOptions): Promise<ListRo
   return client.request(LIST_ROLES, {}, options);
 }
 
+const GET_SETTINGS: Operation = {
+  name: 'getSettings',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/settings',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'config_read', requests: 100 },
+};
+
+/**
+ * Get the settings of the guild.
+ *
+ * All are off, except `sync_on_link`, until they are changed.
+ *
+ * The key needs the scope `sync:read`.
+ */
+export function getSettings(client: Client, options?: CallOptions): Promise<GuildSettings> {
+  return client.request(GET_SETTINGS, {}, options);
+}
+
+const UPDATE_SETTINGS: Operation = {
+  name: 'updateSettings',
+  method: 'PATCH',
+  path: '/api/v1/guilds/{guildId}/settings',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'sync_write', requests: 30 },
+};
+
+/**
+ * Change settings of the guild.
+ *
+ * Omitted fields stay unchanged. A change takes effect within 10 s. It changes no member by itself: start a job with `POST /sync/group` for that.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function updateSettings(
+  client: Client,
+  args: UpdateSettingsArgs = {},
+  options?: CallOptions,
+): Promise<GuildSettings> {
+  return client.request(UPDATE_SETTINGS, args, options);
+}
+
 const SEARCH_PEOPLE: Operation = {
   name: 'searchPeople',
   method: 'GET',
@@ -723,7 +770,7 @@ const SYNC_GROUP: Operation = {
  *
  * The key needs the scope `sync:write`.
  */
-export function syncGroup(client: Client, args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+export function syncGroup(client: Client, args: SyncGroupArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(SYNC_GROUP, args, options);
 }
 
@@ -784,11 +831,7 @@ const PREVIEW_BINDING: Operation = {
  *
  * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
  */
-export function previewBinding(
-  client: Client,
-  args: PreviewBindingArgs,
-  options?: CallOptions,
-): Promise<PreviewBindingResult> {
+export function previewBinding(client: Client, args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(PREVIEW_BINDING, args, options);
 }
 
