@@ -58,8 +58,8 @@ export async function storeUniverses(
     universeIds,
   ]);
   await on.query(
-    `INSERT INTO moderation.mirrored_universes (guild_id, universe_id, exclude_alts)
-     SELECT $1, universe_id, $3 FROM unnest($2::bigint[]) AS wanted (universe_id) ORDER BY universe_id
+    `INSERT INTO moderation.mirrored_universes (guild_id, universe_id, exclude_alts, run_at, reconcile_at)
+     SELECT $1, universe_id, $3, clock_timestamp(), clock_timestamp() FROM unnest($2::bigint[]) AS wanted (universe_id) ORDER BY universe_id
      ON CONFLICT DO NOTHING`,
     [guildId, universeIds, excludeAlts],
   );

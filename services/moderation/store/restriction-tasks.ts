@@ -32,8 +32,8 @@ export interface LeasedTask {
 export async function queueTasks(on: Queryable, guildId: string, gameIds: readonly number[]): Promise<void> {
   if (gameIds.length === 0) return;
   await on.query(
-    `INSERT INTO moderation.restriction_tasks AS task (guild_id, game_id)
-     SELECT $1, game_id FROM unnest($2::bigint[]) AS players (game_id)
+    `INSERT INTO moderation.restriction_tasks AS task (guild_id, game_id, run_at, queued_at)
+     SELECT $1, game_id, clock_timestamp(), clock_timestamp() FROM unnest($2::bigint[]) AS players (game_id)
      WHERE EXISTS (SELECT FROM moderation.mirrored_universes WHERE guild_id = $1)
      -- In one order, so that statements about several players cannot deadlock.
      GROUP BY game_id ORDER BY game_id

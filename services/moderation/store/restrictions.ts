@@ -113,8 +113,8 @@ export async function beginWrite(
 ): Promise<void> {
   await on.query(
     `INSERT INTO moderation.restrictions AS mirror ${KEY.slice(0, -1)},
-       pending_id, pending_punishment_id, pending_seconds, pending_since, written_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+       pending_id, pending_punishment_id, pending_seconds, pending_since, written_at, ends_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, clock_timestamp())
      ON CONFLICT ${KEY} DO UPDATE SET pending_id = excluded.pending_id,
        pending_punishment_id = excluded.pending_punishment_id, pending_seconds = excluded.pending_seconds,
        pending_since = excluded.pending_since, written_before_at = mirror.written_at, written_at = excluded.written_at,
@@ -182,8 +182,8 @@ export async function storeForeignPlace(
   seconds: number,
 ): Promise<void> {
   await on.query(
-    `INSERT INTO moderation.restrictions ${KEY.slice(0, -1)}, foreign_until)
-     VALUES ($1, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 second')
+    `INSERT INTO moderation.restrictions ${KEY.slice(0, -1)}, foreign_until, ends_at)
+     VALUES ($1, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 second', clock_timestamp())
      ON CONFLICT ${KEY} DO UPDATE SET foreign_until = excluded.foreign_until, needs_read = false, drifted_at = NULL`,
     [...keyOf(task, scope), seconds],
   );

@@ -42,8 +42,8 @@ export class CallBudget {
   readonly #allowance: Allowance;
   /** The slots that this process may use while Redis is unavailable. */
   readonly #own: MemorySlots;
-  readonly #waits;
-  readonly #rejected;
+  readonly #waits: ReturnType<Metrics['duration']>;
+  readonly #rejected: ReturnType<Metrics['counterOf']>;
 
   /** `whole` is the budget of which this one is a part. */
   constructor(options: CallBudgetOptions, whole?: CallBudget) {
