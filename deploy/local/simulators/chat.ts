@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { AuditLog } from './chat/audit.ts';
+import { guildControls } from './chat/controls.ts';
 import { chatError, refuse } from './chat/errors.ts';
+import { GuildEvents } from './chat/events.ts';
+import { gatewayControls } from './chat/gateway/controls.ts';
+import { Gateway } from './chat/gateway/gateway.ts';
 import { guildRoutes, isOfPerson } from './chat/guilds.ts';
+import { Invites } from './chat/invites.ts';
+import { joinRoutes } from './chat/joins.ts';
 import { type ChatLimit, type ChatRoute, chatLimits } from './chat/limits.ts';
 import { memberRoutes } from './chat/members.ts';
 import { ChatOAuth } from './chat/oauth.ts';
@@ -18,9 +24,15 @@ export function createChat(world: World, { clock, limits, limitScale }: Platform
   const windows = new Windows(clock);
   const audit = new AuditLog(clock);
   const oauth = new ChatOAuth(world, clock);
+  const events = new GuildEvents();
+  const invites = new Invites(world, events, clock);
+  const gateway = new Gateway({ world, events, clock, windows, limits: adjusted });
+  const writes = { world, audit, events, clock };
   const routes: ChatRoute[] = [
     ...guildRoutes(world, (call) => oauth.self(call)),
-    ...memberRoutes(world, audit),
+    ...memberRoutes(writes),
+    ...joinRoutes(writes, oauth, invites),
+    ...gateway.routes(),
     ...oauth.routes(),
   ];
   const admit = (call: Call, route: Route) => {
@@ -34,7 +46,10 @@ export function createChat(world: World, { clock, limits, limitScale }: Platform
     const all = windows.take(caller, adjusted.global);
     if (!all.allowed) throw new Rejection(tooMany(all, { 'x-ratelimit-global': 'true' }, 'global'));
     const name = (route.limit ?? 'guild-read') as ChatLimit;
-    const standing = windows.take(`${caller} ${name} ${call.params['guild'] ?? ''}`, adjusted[name]);
+    const standing = windows.take(
+      `${caller} ${name} ${call.params['guild'] ?? call.params['channel'] ?? ''}`,
+      adjusted[name],
+    );
     const headers = bucketHeaders(name, standing, clock());
     if (!standing.allowed) throw new Rejection(tooMany(standing, headers, 'user'));
     return headers;
@@ -43,8 +58,15 @@ export function createChat(world: World, { clock, limits, limitScale }: Platform
     { method: 'GET', pattern: '/__audit', handle: () => ok({ entries: audit.list() }) },
     { method: 'DELETE', pattern: '/__audit', handle: done(() => audit.clear()) },
     ...oauth.controls(),
+    ...guildControls({ world, events, clock, invites }),
+    ...gatewayControls(gateway),
   ];
-  return { routes, controls, admit, error: (status, _path, retryAfter) => chatError(status, retryAfter) };
+  const websocket = {
+    path: '/gateway',
+    upgrade: gateway.upgrade.bind(gateway),
+    stop: () => gateway.stop(),
+  };
+  return { routes, controls, admit, error: (status, _path, retryAfter) => chatError(status, retryAfter), websocket };
 }
 
 function bucketHeaders(name: ChatLimit, standing: Standing, now: number): Record<string, string> {

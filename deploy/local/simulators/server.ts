@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
@@ -18,7 +19,10 @@ export type Platform = {
   admit: (call: Call, route: Route) => Record<string, string>;
   /** An error in the platform's format. */
   error: (status: number, path: string, retryAfter?: number) => Answer;
+  /** Serves websockets, if the platform has any. */
+  websocket?: { path: string; upgrade: Upgrade; stop: () => void };
 };
+type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** `limits` replaces limits by name; `limitScale` multiplies all. */
 export type PlatformOptions = { clock: Clock; limits?: Partial<Record<string, Limit>>; limitScale?: number };
@@ -42,11 +46,17 @@ export async function listen(
       response.destroy();
     });
   });
+  if (platform.websocket) server.on('upgrade', (...args) => void simulator.upgrade(...args));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => close(server) };
+  const stop = () => {
+    // Closing a server does not close the connections that it handed over.
+    platform.websocket?.stop();
+    return close(server);
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
 }
 
 async function close(server: Server): Promise<void> {
@@ -76,6 +86,20 @@ class Simulator {
     const call: Call = { method, path: pathname, params: {}, query: searchParams, headers, body };
     if (pathname.startsWith('/__')) send(response, this.#control(call));
     else await this.#meetFault(call, response);
+  }
+
+  /** Hands a websocket over to the platform, unless a fault of its path prevents it. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => undefined);
+    const { websocket } = this.#platform;
+    const { pathname } = new URL(`http://localhost${request.url}`);
+    count(this.#calls, `UPGRADE ${websocket?.path === pathname ? pathname : '(unknown)'}`);
+    const fault = this.#faults.take(pathname);
+    if (fault?.delay_ms) await sleep(fault.delay_ms, undefined, { ref: false });
+    if (fault?.reset || socket.destroyed) socket.destroy();
+    else if (fault?.status || !websocket || websocket.path !== pathname)
+      socket.end(`HTTP/1.1 ${fault?.status ?? 404} Refused\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    else websocket.upgrade(request, socket, head);
   }
 
   async #meetFault(call: Call, response: ServerResponse): Promise<void> {
