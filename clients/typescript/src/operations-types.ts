@@ -18,6 +18,16 @@ export type EventWithPunishment = {
 } & EventEnvelope;
 
 /**
+ * `ban.drifted`: A ban and its restriction on the game platform differed unexpectedly; they are being made equal.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithBanDriftEvent = {
+  type?: 'ban.drifted';
+  data: BanDriftEvent | ErasedEventData;
+} & EventEnvelope;
+
+/**
  * `ban.lifted`: A ban was lifted before its end.
  *
  * `mute.lifted`: A mute was lifted before its end.
@@ -238,6 +248,18 @@ export type Lifted = {
 export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
+
+/** A ban that differed from the restriction on the game platform */
+export type BanDriftEvent = {
+  game_id: GameId;
+  universe_id: number;
+  place_id: number | null;
+  /** The ban in force here */
+  ban_id: number | null;
+  expires_at: TimestampOrNull;
+  /** Whether the game platform restricted the player before */
+  was_restricted: boolean;
+};
 
 /** A check of the set-up of a guild */
 export type GuildCheck = {
@@ -779,6 +801,7 @@ export type Event =
   | EventWithUnlinked
   | EventWithPunishment
   | EventWithLiftedPunishmentEvent
+  | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
   | EventWithRolesChanged
@@ -1079,24 +1102,24 @@ export type RetainedKind =
 
 /** What the service does by itself in a guild */
 export type GuildSettings = {
-  /** Sync a member's roles after a change of the link */
+  /** Sync the roles of a member whose link changes */
   sync_on_link: boolean;
-  /** Sync a member's roles after joining the guild */
+  /** Sync the roles of a linked user who joins the guild */
   sync_on_join: boolean;
-  /** Sync a member's roles after a change of rank in a group that a binding names */
+  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change: boolean;
-  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans: {
-    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    /** Universes to which bans are mirrored; empty for none */
     universe_ids: number[];
-    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    /** Leave out the player's alternative accounts */
     exclude_alts: boolean;
   };
   /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts: boolean;
-  /** Wake game servers when there are commands for them */
+  /** Wake game servers for new commands */
   push_commands: boolean;
 };
 
@@ -1523,6 +1546,8 @@ export type SendServerHeartbeatResult = {
   next_heartbeat_seconds: number;
   /** Up to 20 commands, oldest first */
   commands: Command[];
+  /** MessagingService topic whose messages say to poll now */
+  wake_up_topic?: string;
 };
 
 export type SendStaffHeartbeatResult = {
@@ -1804,24 +1829,24 @@ export type GetMemberArgs = {
 
 /** Arguments of `updateSettings`. */
 export type UpdateSettingsArgs = {
-  /** Sync a member's roles after a change of the link */
+  /** Sync the roles of a member whose link changes */
   sync_on_link?: boolean | null;
-  /** Sync a member's roles after joining the guild */
+  /** Sync the roles of a linked user who joins the guild */
   sync_on_join?: boolean | null;
-  /** Sync a member's roles after a change of rank in a group that a binding names */
+  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change?: boolean | null;
-  /** Nickname that members get with their roles, a template as in `POST /sync/nickname`; null: nicknames stay as they are */
+  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template?: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans?: {
-    /** Universes to which bans are mirrored, at most 10; empty: bans are not mirrored */
+    /** Universes to which bans are mirrored; empty for none */
     universe_ids?: NumericId[] | null;
-    /** True: a mirrored ban leaves out the alternative accounts of the player */
+    /** Leave out the player's alternative accounts */
     exclude_alts?: boolean | null;
   } | null;
   /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts?: boolean | null;
-  /** Wake game servers when there are commands for them */
+  /** Wake game servers for new commands */
   push_commands?: boolean | null;
 };
 

@@ -158,7 +158,7 @@ export async function endReconciliation(
 /** Requests a comparison of all bans of a guild. Returns the guild's universes. */
 export async function requestReconciliation(on: Queryable, guildId: string): Promise<number[]> {
   const rows = await on.query<{ universeId: number }>(
-    `UPDATE moderation.mirrored_universes SET reconcile_at = clock_timestamp(), run_at = clock_timestamp()
+    `UPDATE moderation.mirrored_universes SET reconcile_at = clock_timestamp(), run_at = clock_timestamp(), last_error = NULL
      WHERE guild_id = $1 RETURNING universe_id AS "universeId"`,
     [guildId],
   );
