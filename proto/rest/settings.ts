@@ -6,37 +6,30 @@ import { guildId, listOf, numberId, optional } from './schemas.ts';
 /** The maximum number of universes to which the bans of a guild are mirrored. */
 export const MAX_UNIVERSES = 10;
 
-const DESCRIPTIONS = {
-  sync_on_link: 'Sync the roles of a member whose link changes',
-  sync_on_join: 'Sync the roles of a linked user who joins the guild',
-  sync_on_rank_change: 'Sync the roles of a member whose rank changes in a group of a binding',
-  nickname_template: 'Nickname of synced members, a template as in `POST /sync/nickname`; null for none',
-  mirror_bans: 'Mirrors bans to the game platform',
-  universe_ids: 'Universes to which bans are mirrored; empty for none',
-  exclude_alts: "Leave out the player's alternative accounts",
-  mirror_timeouts: 'Mirror mutes to timeouts on the chat platform, and back',
-  push_commands: 'Wake game servers for new commands',
-};
-
 const flag = z.boolean({ error: 'must be true or false' });
-const flagOut = (name: keyof typeof DESCRIPTIONS) => z.boolean().meta({ description: DESCRIPTIONS[name] });
-const change = (name: keyof typeof DESCRIPTIONS) => optional(flag).meta({ description: DESCRIPTIONS[name] });
+const flagOut = (description: string) => z.boolean().meta({ description });
+const change = optional(flag);
 
 /** The settings of a guild as responses return them. */
 export const guildSettings = z
   .object({
-    sync_on_link: flagOut('sync_on_link'),
-    sync_on_join: flagOut('sync_on_join'),
-    sync_on_rank_change: flagOut('sync_on_rank_change'),
-    nickname_template: z.string().nullable().meta({ description: DESCRIPTIONS.nickname_template, example: null }),
+    sync_on_link: flagOut('Sync a member whose link changes'),
+    sync_on_join: flagOut('Sync a linked user who joins'),
+    sync_on_rank_change: flagOut('Sync a member whose rank in a group of a binding changes'),
+    nickname_template: z
+      .string()
+      .nullable()
+      .meta({ description: 'Nickname of synced members, as in `POST /sync/nickname`; null for none', example: null }),
     mirror_bans: z
       .object({
-        universe_ids: z.array(z.int().min(1)).meta({ description: DESCRIPTIONS.universe_ids, example: [] }),
-        exclude_alts: flagOut('exclude_alts'),
+        universe_ids: z
+          .array(z.int().min(1))
+          .meta({ description: 'Universes to which bans are mirrored; empty for none', example: [] }),
+        exclude_alts: flagOut("Leave out the player's other accounts"),
       })
-      .meta({ description: DESCRIPTIONS.mirror_bans }),
-    mirror_timeouts: flagOut('mirror_timeouts'),
-    push_commands: flagOut('push_commands'),
+      .meta({ description: 'Mirrors bans to the game platform' }),
+    mirror_timeouts: flagOut('Mirror mutes to chat timeouts, and back'),
+    push_commands: flagOut('Wake game servers for new commands'),
   })
   .meta({ id: 'GuildSettings', description: 'What the service does by itself in a guild' });
 
@@ -47,21 +40,18 @@ const changesSomething = [
 
 const changes = z
   .object({
-    sync_on_link: change('sync_on_link'),
-    sync_on_join: change('sync_on_join'),
-    sync_on_rank_change: change('sync_on_rank_change'),
-    nickname_template: nicknameTemplate.nullish().meta({ description: DESCRIPTIONS.nickname_template }),
+    sync_on_link: change,
+    sync_on_join: change,
+    sync_on_rank_change: change,
+    nickname_template: nicknameTemplate.nullish(),
     mirror_bans: optional(
       z.object({
-        universe_ids: optional(listOf(numberId('a universe ID'), MAX_UNIVERSES, 'universe IDs')).meta({
-          description: DESCRIPTIONS.universe_ids,
-          example: [30001],
-        }),
-        exclude_alts: change('exclude_alts'),
+        universe_ids: optional(listOf(numberId('a universe ID'), MAX_UNIVERSES, 'universe IDs')),
+        exclude_alts: change,
       }),
-    ).meta({ description: DESCRIPTIONS.mirror_bans }),
-    mirror_timeouts: change('mirror_timeouts'),
-    push_commands: change('push_commands'),
+    ),
+    mirror_timeouts: change,
+    push_commands: change,
   })
   .refine(...changesSomething)
   .meta({ example: { sync_on_join: true } });
@@ -97,8 +87,7 @@ export const settingsRoutes = defineRoutes('members', {
     status: 200,
     message: 'Settings updated',
     summary: 'Change settings of the guild',
-    description:
-      'Omitted fields stay unchanged. A change takes effect within 10 s. No member is changed by it: use `POST /sync/group`.',
+    description: 'Omitted fields stay unchanged. Takes effect within 10 s. Changes no member: use `POST /sync/group`.',
     writes: true,
   }),
 });

@@ -380,7 +380,7 @@ export class OperationMethods extends Client {
   /**
    * Change settings of the guild.
    *
-   * Omitted fields stay unchanged. A change takes effect within 10 s. No member is changed by it: use `POST /sync/group`.
+   * Omitted fields stay unchanged. Takes effect within 10 s. Changes no member: use `POST /sync/group`.
    *
    * The key needs the scope `sync:write`.
    */

@@ -1102,22 +1102,22 @@ export type RetainedKind =
 
 /** What the service does by itself in a guild */
 export type GuildSettings = {
-  /** Sync the roles of a member whose link changes */
+  /** Sync a member whose link changes */
   sync_on_link: boolean;
-  /** Sync the roles of a linked user who joins the guild */
+  /** Sync a linked user who joins */
   sync_on_join: boolean;
-  /** Sync the roles of a member whose rank changes in a group of a binding */
+  /** Sync a member whose rank in a group of a binding changes */
   sync_on_rank_change: boolean;
-  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
+  /** Nickname of synced members, as in `POST /sync/nickname`; null for none */
   nickname_template: string | null;
   /** Mirrors bans to the game platform */
   mirror_bans: {
     /** Universes to which bans are mirrored; empty for none */
     universe_ids: number[];
-    /** Leave out the player's alternative accounts */
+    /** Leave out the player's other accounts */
     exclude_alts: boolean;
   };
-  /** Mirror mutes to timeouts on the chat platform, and back */
+  /** Mirror mutes to chat timeouts, and back */
   mirror_timeouts: boolean;
   /** Wake game servers for new commands */
   push_commands: boolean;
@@ -1829,24 +1829,15 @@ export type GetMemberArgs = {
 
 /** Arguments of `updateSettings`. */
 export type UpdateSettingsArgs = {
-  /** Sync the roles of a member whose link changes */
   sync_on_link?: boolean | null;
-  /** Sync the roles of a linked user who joins the guild */
   sync_on_join?: boolean | null;
-  /** Sync the roles of a member whose rank changes in a group of a binding */
   sync_on_rank_change?: boolean | null;
-  /** Nickname of synced members, a template as in `POST /sync/nickname`; null for none */
   nickname_template?: string | null;
-  /** Mirrors bans to the game platform */
   mirror_bans?: {
-    /** Universes to which bans are mirrored; empty for none */
     universe_ids?: NumericId[] | null;
-    /** Leave out the player's alternative accounts */
     exclude_alts?: boolean | null;
   } | null;
-  /** Mirror mutes to timeouts on the chat platform, and back */
   mirror_timeouts?: boolean | null;
-  /** Wake game servers for new commands */
   push_commands?: boolean | null;
 };
 

@@ -31,13 +31,18 @@ export type Route<Limit extends string = string> = {
   handle: (call: Call) => Answer;
 };
 
-export type Found = { route: Route; params: Record<string, string> } | { allow: string[] };
+/** A route below `/__`, which may take its time. */
+export type Control = Omit<Route, 'handle'> & { handle: (call: Call) => Answer | Promise<Answer> };
+
+export type Found<Row> = { route: Row; params: Record<string, string> } | { allow: string[] };
 
 /** Only a name at the start of a segment is a parameter: `/universes/:universe:publishMessage` ends in a literal. */
 const PARAMETER = /\/:(\w+)/g;
 
 /** Returns the lookup function of a table: the route with its parameters, or the methods of the path (none: unknown path). */
-export function createTable(routes: Route[]): (method: string, path: string) => Found {
+export function createTable<Row extends Pick<Route, 'method' | 'pattern'>>(
+  routes: Row[],
+): (method: string, path: string) => Found<Row> {
   const rows = routes.map((route) => ({
     route,
     names: [...route.pattern.matchAll(PARAMETER)].map((match) => match[1] as string),

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
 import type { Clock, Limit } from './limits.ts';
-import type { Answer, Call, Route } from './routes.ts';
+import type { Answer, Call, Control, Route } from './routes.ts';
 import { createTable, done, ok, Rejection } from './routes.ts';
 import type { World } from './world.ts';
 
@@ -14,7 +14,7 @@ import type { World } from './world.ts';
 export type Platform = {
   routes: Route[];
   /** Further routes below `/__`. */
-  controls: Route[];
+  controls: Control[];
   /** Authenticates and applies rate limits: returns response headers, or throws a Rejection. */
   admit: (call: Call, route: Route) => Record<string, string>;
   /** An error in the platform's format. */
@@ -67,8 +67,8 @@ async function close(server: Server): Promise<void> {
 
 class Simulator {
   readonly #platform: Platform;
-  readonly #find: ReturnType<typeof createTable>;
-  readonly #findControl: ReturnType<typeof createTable>;
+  readonly #find: ReturnType<typeof createTable<Route>>;
+  readonly #findControl: ReturnType<typeof createTable<Control>>;
   readonly #faults = new Faults();
   readonly #calls = new Map<string, number>();
   readonly #statuses = new Map<number, number>();
@@ -84,7 +84,7 @@ class Simulator {
     const { method = 'GET', headers } = request;
     const body = await readBody(request);
     const call: Call = { method, path: pathname, params: {}, query: searchParams, headers, body };
-    if (pathname.startsWith('/__')) send(response, this.#control(call));
+    if (pathname.startsWith('/__')) send(response, await this.#control(call));
     else await this.#meetFault(call, response);
   }
 
@@ -142,17 +142,17 @@ class Simulator {
     }
   }
 
-  #control(call: Call): Answer {
+  async #control(call: Call): Promise<Answer> {
     const found = this.#findControl(call.method, call.path);
     if (!('route' in found)) return ok({ error: 'no such control' }, found.allow.length > 0 ? 405 : 404);
     try {
-      return found.route.handle(call);
+      return await found.route.handle(call);
     } catch (error) {
       return ok({ error: error instanceof Error ? error.message : String(error) }, 400);
     }
   }
 
-  #controls(world: World): Route[] {
+  #controls(world: World): Control[] {
     const calls = () => ok({ calls: Object.fromEntries(this.#calls), statuses: Object.fromEntries(this.#statuses) });
     const forgetCalls = () => {
       this.#calls.clear();

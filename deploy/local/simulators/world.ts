@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { pathOf } from '#kit/files.ts';
+import { Application } from './chat/interactions/application.ts';
 import { Secrets } from './game/secrets.ts';
 import type {
   ChatGuildData,
@@ -53,7 +54,9 @@ export class World {
   assets!: Map<number, GameItem>;
   badges!: Map<number, GameItem>;
   readonly #replaced = new Set<() => void>();
-  /** The secrets of universes; they stay when the world is replaced. */
+  /** The application of the bot with the key that signs interactions; it stays when the world is replaced. */
+  readonly application = new Application();
+  /** The secrets of universes; they stay too. */
   readonly secrets = new Secrets();
 
   /** Throws an error that lists every fault with its path. */

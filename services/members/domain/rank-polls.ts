@@ -85,7 +85,9 @@ export class RankPolls {
     await database.transaction(async (transaction) => {
       if (!(await nextRankPoll(transaction, next))) return;
       const before = await findKnownRanks(transaction, guildId, [...ranks.keys()]);
-      const changed = [...ranks].filter(([chatId, now]) => isChanged(before.get(chatId), now)).map(([chatId]) => chatId);
+      const changed = [...ranks]
+        .filter(([chatId, now]) => isChanged(before.get(chatId), now))
+        .map(([chatId]) => chatId);
       await storeKnownRanks(transaction, guildId, [...ranks.values()]);
       await this.#options.roleTasks.queueAll(transaction, guildId, changed, 'rank');
       this.#options.telemetry.polled({ changed: changed.length, read: ranks.size, all: page.links.length });

@@ -112,9 +112,7 @@ test('a process runs at most eight tasks at a time, of any number of guilds', as
   const gate = Promise.withResolvers<void>();
   follow = () => gate.promise;
   for (let number = 1; number <= 30; number++) {
-    tasks.begin(
-      await linked(tasks, { guildId: String(900000000000000100n + BigInt(number)), chatId: chatId(1) }),
-    );
+    tasks.begin(await linked(tasks, { guildId: String(900000000000000100n + BigInt(number)), chatId: chatId(1) }));
   }
   await expect.poll(() => running.length).toBe(MAX_RUNNING);
   gate.resolve();

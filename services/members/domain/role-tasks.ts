@@ -6,8 +6,8 @@ import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/que
 import { backoffMs } from '#kit/resilience/backoff.ts';
 import { sourceOfResults } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
-import { deleteKnownRanks } from '../store/known-ranks.ts';
 import type { Change } from '../store/intents.ts';
+import { deleteKnownRanks } from '../store/known-ranks.ts';
 import { insertTask, insertTasks, ROLE_TASKS, type RoleTask, type RoleTaskCause } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';

@@ -4,8 +4,8 @@ CREATE TABLE members.guild_settings (
   sync_on_link boolean NOT NULL DEFAULT true,
   sync_on_join boolean NOT NULL DEFAULT false,
   sync_on_rank_change boolean NOT NULL DEFAULT false,
-  -- null: nicknames are not changed
-  nickname_template text,
+  -- The template of the nicknames of members; null: nicknames are not changed.
+  member_template text,
   -- Empty: bans are not mirrored.
   mirror_bans_universe_ids bigint[] NOT NULL DEFAULT '{}',
   mirror_bans_exclude_alts boolean NOT NULL DEFAULT false,

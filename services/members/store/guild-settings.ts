@@ -17,7 +17,7 @@ export const DEFAULT_SETTINGS: GuildSettings = {
 type SettingsRow = Omit<GuildSettings, 'nicknameTemplate'> & { nicknameTemplate: string | null };
 
 const COLUMNS = `sync_on_link AS "syncOnLink", sync_on_join AS "syncOnJoin",
-  sync_on_rank_change AS "syncOnRankChange", nickname_template AS "nicknameTemplate",
+  sync_on_rank_change AS "syncOnRankChange", member_template AS "nicknameTemplate",
   mirror_bans_universe_ids AS "mirrorBansUniverseIds", mirror_bans_exclude_alts AS "mirrorBansExcludeAlts",
   mirror_timeouts AS "mirrorTimeouts", push_commands AS "pushCommands", version`;
 
@@ -58,7 +58,7 @@ export async function listMirroringGuilds(on: Queryable, after: string, limit: n
 export async function updateSettings(transaction: Queryable, guildId: string, settings: GuildSettings): Promise<void> {
   await transaction.query(
     `UPDATE members.guild_settings SET sync_on_link = $2, sync_on_join = $3, sync_on_rank_change = $4,
-       nickname_template = $5, mirror_bans_universe_ids = $6, mirror_bans_exclude_alts = $7, mirror_timeouts = $8,
+       member_template = $5, mirror_bans_universe_ids = $6, mirror_bans_exclude_alts = $7, mirror_timeouts = $8,
        push_commands = $9, version = $10, updated_at = clock_timestamp()
      WHERE guild_id = $1`,
     [

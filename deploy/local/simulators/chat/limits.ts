@@ -16,6 +16,9 @@ export const chatLimits = {
   'member-add': { count: 20, seconds: 1 },
   'invite-create': { count: 10, seconds: 1 },
   oauth: { count: 50, seconds: 1 },
+  commands: { count: 20, seconds: 10 },
+  // Counted for each token; edits of responses do not count for the global limit of the bot.
+  webhook: { count: 5, seconds: 2 },
   gateway: { count: 10, seconds: 10 },
   // The platform's: `identify` is the number of clients that may start at the same time.
   identify: { count: 1, seconds: 5 },

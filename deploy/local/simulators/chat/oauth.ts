@@ -136,6 +136,12 @@ function permissionsOf({ data, roles, members }: ChatGuild, id: string): bigint 
   return held.reduce((all, permissions) => all | permissions, VIEW_CHANNEL);
 }
 
+/** The permissions of a member as interactions show them: an administrator has all. */
+export function effectivePermissions(guild: ChatGuild, id: string): bigint {
+  const permissions = permissionsOf(guild, id);
+  return permissions & ADMINISTRATOR ? EVERY_PERMISSION : permissions;
+}
+
 function viewOwnGuild(guild: ChatGuild, id: string) {
   return {
     id: guild.data.id,
