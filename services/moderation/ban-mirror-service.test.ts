@@ -96,7 +96,9 @@ test('guildctl shows the players whose bans cannot be mirrored, with the reason'
     guildctlJson<{ differences: object[] }>(['bans', 'drift', '--guild', guildId], environment()).then(
       ({ differences }) => differences,
     );
-  await expect.poll(drift, { timeout: 10_000 }).toMatchObject([
-    { game_id: player, state: 'queued', last_error: expect.stringContaining('GAME_API_KEY lacks the permissions') },
-  ]);
+  await expect
+    .poll(drift, { timeout: 10_000 })
+    .toMatchObject([
+      { game_id: player, state: 'queued', last_error: expect.stringContaining('GAME_API_KEY lacks the permissions') },
+    ]);
 });

@@ -234,7 +234,11 @@ test('a comparison of all bans finds what the log does not show, reports it once
   await fixture.advance(24 * HOUR + 6 * HOUR);
   await fixture.settle();
   expect(await bansOf()).toEqual([]);
-  expect(await eventsOf()).toEqual(['ban.created by moderation', 'ban.drifted by moderation', 'ban.lifted by game-platform']);
+  expect(await eventsOf()).toEqual([
+    'ban.created by moderation',
+    'ban.drifted by moderation',
+    'ban.lifted by game-platform',
+  ]);
   const [row] = await fixture.rows('SELECT compared, drifted FROM moderation.mirrored_universes WHERE guild_id = $1', [
     guildId,
   ]);

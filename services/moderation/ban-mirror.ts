@@ -40,7 +40,7 @@ export interface BanMirrorParts {
   /** Ends what the sweeps do. */
   stop(): void;
   /** Queues a player in the transaction of a decision. */
-  mirror(transaction: Queryable, guildId: string, gameId: number): Promise<void>;
+  mirror: (transaction: Queryable, guildId: string, gameId: number) => Promise<void>;
 }
 
 /**

@@ -3,8 +3,8 @@ import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import type { Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield-entry.ts';
-import type { DifferenceState } from './store/restriction-drift.ts';
 import { liftedPunishmentEventView, punishmentView, shieldView } from './http/views.ts';
+import type { DifferenceState } from './store/restriction-drift.ts';
 
 /** The events that moderation records: each function returns one for `record`. */
 export class ModerationEvents {

@@ -111,7 +111,12 @@ export class PlatformsFixture {
 
   /** Creates a client of the simulated game platform's user restrictions. */
   restrictions(): Restrictions {
-    const config = { GAME_APIS_URL: this.game.url, CHAT_PROCESSES: 1, REDIS_URL: undefined, REDIS_TLS_CA_FILE: undefined };
+    const config = {
+      GAME_APIS_URL: this.game.url,
+      CHAT_PROCESSES: 1,
+      REDIS_URL: undefined,
+      REDIS_TLS_CA_FILE: undefined,
+    };
     return openRestrictions({ config, key: 'test-game-key', ...this.#options() });
   }
 

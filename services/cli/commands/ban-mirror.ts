@@ -43,7 +43,9 @@ const drift: Command = {
   name: 'bans drift',
   summary: 'bans that differ from the game platform, and the last comparisons',
   usage: '--guild ID',
-  notes: [`At most ${MAX_DIFFERENCES} differences are shown. They are resolved automatically, unless their state is dead.`],
+  notes: [
+    `At most ${MAX_DIFFERENCES} differences are shown. They are resolved automatically, unless their state is dead.`,
+  ],
   options: { guild: { type: 'string' } },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');

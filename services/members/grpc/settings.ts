@@ -12,7 +12,9 @@ const listMirroringGuilds = z.object({
 });
 
 /** The gRPC methods of guild.members.v1.GuildSettingsService. */
-export function settingsMethods(settings: Pick<Settings, 'of' | 'mirroringGuilds'>): GrpcHandlers<typeof GuildSettingsServiceService> {
+export function settingsMethods(
+  settings: Pick<Settings, 'of' | 'mirroringGuilds'>,
+): GrpcHandlers<typeof GuildSettingsServiceService> {
   return {
     getGuildSettings: (message) => settings.of(checked(getGuildSettings, message, 'request').guildId),
     async listMirroringGuilds(message) {

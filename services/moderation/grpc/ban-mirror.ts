@@ -30,7 +30,8 @@ export function banMirrorMethods({
       const requestedAt = await readTime(database);
       const universeIds = await requestReconciliation(database, id);
       if (universeIds.length === 0) {
-        const message = 'The bans of this guild are not mirrored: its settings name no universe, or BAN_MIRROR_UNIVERSES does not allow it';
+        const message =
+          'The bans of this guild are not mirrored: its settings name no universe, or BAN_MIRROR_UNIVERSES does not allow it';
         throw new ApiError('NOT_FOUND', { message });
       }
       log.info({ guild_id: id, actor }, 'comparison of all bans with the game platform requested');

@@ -31,7 +31,10 @@ const restrictionSchema = z.object({
   path,
   gameJoinRestriction: terms.extend({ inherited: z.boolean().nullish() }),
 });
-const listSchema = z.object({ userRestrictions: z.array(restrictionSchema).default([]), nextPageToken: z.string().nullish() });
+const listSchema = z.object({
+  userRestrictions: z.array(restrictionSchema).default([]),
+  nextPageToken: z.string().nullish(),
+});
 const logSchema = terms.extend({
   user: numberIn('users'),
   // Empty or missing for a change in the whole universe.
@@ -109,7 +112,11 @@ export class Restrictions {
   }
 
   /** Replaces the user's restriction, and returns the new one. */
-  async write(subject: RestrictionSubject, change: RestrictionChange, { key, firstSent }: WriteId): Promise<Restriction> {
+  async write(
+    subject: RestrictionSubject,
+    change: RestrictionChange,
+    { key, firstSent }: WriteId,
+  ): Promise<Restriction> {
     const { isActive: active, durationSeconds, ...rest } = change;
     const query = new URLSearchParams({
       updateMask: 'gameJoinRestriction',
@@ -165,7 +172,9 @@ export class Restrictions {
 /** Thrown if the game platform rejects a request because of the universe, place or user that it names. */
 export class SubjectRejected extends ApiError {
   constructor(universeId: number) {
-    super('NOT_APPLICABLE', { message: `The game platform rejects restrictions of this player in universe ${universeId}` });
+    super('NOT_APPLICABLE', {
+      message: `The game platform rejects restrictions of this player in universe ${universeId}`,
+    });
   }
 }
 

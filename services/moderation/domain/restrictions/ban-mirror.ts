@@ -109,24 +109,18 @@ export class BanMirror {
   ): Promise<number | undefined> {
     const { database, imports } = this.#options;
     const banId = target.ban?.id ?? null;
-    switch (step) {
-      case 'wait':
-        await store.storeRead(database, task, target);
-        return undefined;
-      case 'agree': {
-        const writtenId = isOwnWrite ? (writeIdOf(target, found) ?? null) : target.stored.writtenId;
-        const agreement = { banId: restriction ? banId : null, restriction, writtenId, origin: 'guild' } as const;
-        await store.storeAgreement(database, task, target, agreement);
-        return undefined;
-      }
-      case 'restrict':
-      case 'release':
-        return this.#write(task, target, { found, now });
-      case 'import':
-      case 'lift':
-        await imports.follow(task, target, restriction && { ...restriction, reasons: found }, target.ban);
-        return 0;
+    if (step === 'restrict' || step === 'release') return this.#write(task, target, { found, now });
+    if (step === 'import' || step === 'lift') {
+      await imports.follow(task, target, restriction && { ...restriction, reasons: found }, target.ban);
+      return 0;
     }
+    if (step === 'wait') await store.storeRead(database, task, target);
+    else {
+      const writtenId = isOwnWrite ? (writeIdOf(target, found) ?? null) : target.stored.writtenId;
+      const agreement = { banId: restriction ? banId : null, restriction, writtenId, origin: 'guild' } as const;
+      await store.storeAgreement(database, task, target, agreement);
+    }
+    return undefined;
   }
 
   /**

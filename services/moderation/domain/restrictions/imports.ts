@@ -67,7 +67,11 @@ export class BanImports {
     transaction: Queryable & Parameters<ModerationEvents['record']>[0],
     { guildId, gameId }: LeasedTask,
     { placeId }: RestrictionScope,
-    { restriction, before, now }: { restriction: ImportedRestriction | undefined; before: Punishment | undefined; now: Date },
+    {
+      restriction,
+      before,
+      now,
+    }: { restriction: ImportedRestriction | undefined; before: Punishment | undefined; now: Date },
   ): Promise<Punishment | undefined> {
     const { events, telemetry } = this.#options;
     const wanted = restriction && banOf(gameId, placeId, before, restriction, now);

@@ -1,6 +1,11 @@
 import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { type GuildUniverses, listMirroringGuilds, lockRegistry, storeUniverses } from '../../store/mirrored-universes.ts';
+import {
+  type GuildUniverses,
+  listMirroringGuilds,
+  lockRegistry,
+  storeUniverses,
+} from '../../store/mirrored-universes.ts';
 import type { MirrorTelemetry } from '../../telemetry.ts';
 
 const PAGE = 500;

@@ -2,8 +2,8 @@ import type { Database } from '#kit/postgres/pool.ts';
 import type { ListedRestriction, Page, Restrictions } from '#platforms/roblox/restrictions.ts';
 import type { ModerationEvents } from '../../events.ts';
 import type { UniverseCheck } from '../../store/mirrored-universes.ts';
-import { queueTasks } from '../../store/restriction-tasks.ts';
 import * as store from '../../store/restriction-drift.ts';
+import { queueTasks } from '../../store/restriction-tasks.ts';
 
 /** The maximum number of pages of 100 restrictions that one comparison reads. */
 const MAX_PAGES = 20_000;
