@@ -18,6 +18,7 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
+import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
@@ -78,11 +79,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getLinks'],
     });
-    const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
+    const membersChannel = service.channel('members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBERS_DEADLINE_MS,
       connectMs: CONNECT_TIMEOUT_MS,
-      repeatable: ['getMemberRoles'],
     });
+    const members = membersChannel.methods(MembersServiceService, ['getMemberRoles']);
+    const guildSettings = membersChannel.methods(GuildSettingsServiceService, ['getGuildSettings']);
     const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new ActivityEvents(recorder);
     const telemetry = new ActivityTelemetry(metrics, log);
@@ -95,7 +97,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
     const reports = new CommandReports({ database, clock, events });
-    const wakeUps = createWakeUps(service, database);
+    const wakeUps = createWakeUps(service, database, guildSettings);
     const announce = (guildId: string, recipients: Recipients) => {
       notifier.notify(guildId);
       wakeUps?.request(guildId, recipients);

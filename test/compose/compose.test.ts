@@ -86,8 +86,7 @@ const OPTIONAL = [
 const HELD = {
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
-  platforms: 'GAME_USERS_URL',
-  game: 'GAME_API_KEY',
+  platforms: 'CHAT_BOT_TOKEN',
   webhooks: 'WEBHOOKS_ALLOW_HTTP',
   console: 'CONSOLE_URL',
   'sign-in': 'OIDC_ISSUER',
@@ -123,6 +122,8 @@ describe.each(DEPLOYABLES)('$name', ({ name, calls, forwards, holds }) => {
     expect(Object.entries(HELD).flatMap(([held, variable]) => (names.includes(variable) ? [held] : []))).toEqual(
       Object.keys(HELD).filter((held) => (holds as readonly string[]).includes(held)),
     );
+    // The key of the game platform is part of both.
+    expect(names.includes('GAME_API_KEY')).toBe(holds.some((held) => held === 'platforms' || held === 'game'));
     expect(given(name)['INTERNAL_KEYS']).toBe(env[`${name.toUpperCase()}_INTERNAL_KEYS`]);
     expect(names.filter((variable) => !variablesOf(name).includes(variable))).toEqual([]);
   });

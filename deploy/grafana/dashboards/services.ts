@@ -172,6 +172,13 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataCommandsNotAcknowledged'],
       },
       {
+        title: 'Wake-ups of game servers',
+        description:
+          'Messages of the game platform that tell game servers to fetch commands: accepted, refused (unknown universe, or the key lacks a permission), failed, or dropped because the process was waking too many guilds. Servers whose message is missing fetch commands with their next heartbeat.',
+        unit: 'reqps',
+        queries: { '{{outcome}}': rate('activity_wake_ups_total', ACTIVITY, ['outcome']) },
+      },
+      {
         title: 'Waiting long polls by replica, share of the limit',
         description:
           'Long polls of game servers that wait in each replica of the activity service, as a share of MAX_WAITING_POLLS.',
@@ -248,19 +255,6 @@ export const services: DashboardSpec = {
           'delivery {{outcome}}': rate('moderation_deliveries_total', MODERATION, ['outcome']),
         },
         alerts: ['GuildDataOutboxStuck'],
-      },
-      {
-        title: 'Bans mirrored to the game platform',
-        description:
-          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
-        unit: 'reqps',
-        queries: {
-          '{{step}}': rate('moderation_mirror_steps_total', MODERATION, ['step']),
-          'unexpected differences': rate('moderation_mirror_drift_total', MODERATION, []),
-          'universes used twice': rate('moderation_mirror_conflicts_total', MODERATION, []),
-          'reading {{outcome}}': rate('moderation_mirror_checks_total', MODERATION, ['outcome']),
-        },
-        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
       },
       {
         title: 'Ban and mute status checks',

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { activityRoutes } from '#proto/rest/activity.ts';
 import { wakeUpTopic } from '#proto/rest/activity/wake-ups.ts';
+import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
 import type { Intervals } from '../domain/intervals.ts';
