@@ -18,7 +18,7 @@ export type EventWithPunishment = {
 } & EventEnvelope;
 
 /**
- * `ban.drifted`: A ban and its restriction on the game platform differed unexpectedly; they are being made equal.
+ * `ban.drifted`: A ban differed unexpectedly from the game platform; both are made equal.
  *
  * Scope: `moderation:read`.
  */
@@ -249,16 +249,12 @@ export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
 
-/** A ban that differed from the restriction on the game platform */
+/** A ban, if any, that differed from the game platform */
 export type BanDriftEvent = {
   game_id: GameId;
   universe_id: number;
   place_id: number | null;
-  /** The ban in force here */
   ban_id: number | null;
-  expires_at: TimestampOrNull;
-  /** Whether the game platform restricted the player before */
-  was_restricted: boolean;
 };
 
 /** A check of the set-up of a guild */
