@@ -122,3 +122,10 @@ test('each result is counted', async () => {
     expect(counted).toContain(`result="${result}"`);
   }
 });
+
+// The last test, because it replaces the gateway.
+test('without the public key of the application the path does not exist', async () => {
+  await fixture.network.startOne('gateway', { CHAT_APPLICATION_PUBLIC_KEY: '' });
+  const { status, json } = await fixture.signed('{"type":1}');
+  expect([status, json.details.code]).toEqual([404, 'ROUTE_NOT_FOUND']);
+});
