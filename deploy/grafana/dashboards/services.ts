@@ -264,8 +264,7 @@ export const services: DashboardSpec = {
       },
       {
         title: 'Role updates of members',
-        description:
-          'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
+        description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
         unit: 'short',
         queries: {
           '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
