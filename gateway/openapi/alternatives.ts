@@ -1,5 +1,5 @@
 import type { Alternative } from '#proto/rest/alternatives.ts';
-import type { JsonSchema } from './document.ts';
+import { componentRef, type JsonSchema } from './document.ts';
 
 /** A generated schema of an object with the alternatives in its metadata. */
 export type WithAlternatives = JsonSchema & { alternatives?: readonly Alternative[] };
@@ -44,6 +44,24 @@ export function separateEnums(schemas: Record<string, JsonSchema>): void {
     if (!schema.oneOf || !fields.some(({ type }) => type === 'null') || !fields.some(isEnum)) continue;
     schema.allOf = [{ anyOf: schema.oneOf }, ...(schema.allOf ?? [])];
     delete schema.oneOf;
+  }
+}
+
+/**
+ * Replaces the alternatives of an object schema by a reference to the named schema that consists of the same ones: a new
+ * binding is a condition with further fields.
+ */
+export function shareAlternatives(schemas: Record<string, JsonSchema>): void {
+  const entries = Object.entries(schemas);
+  for (const schema of Object.values(schemas)) {
+    if (!schema.oneOf || Object.keys(schema.properties ?? {}).length === 0) continue;
+    const branches = JSON.stringify(schema.oneOf);
+    const same = entries.find(
+      ([, { oneOf, properties = {} }]) => JSON.stringify(oneOf) === branches && Object.keys(properties).length === 0,
+    );
+    if (!same) continue;
+    delete schema.oneOf;
+    schema.allOf = [componentRef('schemas', same[0]), ...(schema.allOf ?? [])];
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { separateEnums } from './alternatives.ts';
+import { separateEnums, shareAlternatives } from './alternatives.ts';
 import {
   type Components,
   type JsonSchema,
@@ -114,6 +114,7 @@ export function openApiDocument(
   dropResponseLimits(document);
   dropRepeatedExamples(document);
   if (!hasAllNames) {
+    shareAlternatives(components.schemas);
     inlineSchemas(document);
     inlineEvents(components.schemas);
   }

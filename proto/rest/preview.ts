@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { requiredByType, rule, validRange } from './bindings/rules.ts';
-import { bindingId, bindingType, targetFields } from './bindings.ts';
+import { bindingId, bindingType, targetFields } from './bindings/fields.ts';
+import { rule, withTypeRules } from './bindings/rules.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import { exactlyOneOf, guildId, optional, roleId } from './schemas.ts';
 import { queuedJob } from './sync.ts';
@@ -13,11 +13,10 @@ const roleOfNewBinding = rule(
 
 const changesStoredBinding = rule(
   [],
-  'must hold at least one of min_rank, max_rank, priority',
+  'must hold at least one of min_rank, max_rank, priority, authority, conditions',
   (fields) =>
     fields['binding_id'] == null ||
-    fields['min_rank'] != null ||
-    fields['max_rank'] != null ||
+    ['min_rank', 'max_rank', 'authority', 'conditions'].some((field) => fields[field] != null) ||
     fields['priority'] !== undefined,
 );
 
@@ -29,26 +28,18 @@ export const previewRoutes = defineRoutes('members', {
     scope: null,
     category: 'bindings_write',
     guild: 'body',
-    body: z
-      .object({
+    body: withTypeRules(
+      z.object({
         guild_id: guildId,
         binding_id: optional(bindingId).meta({ description: 'ID of a stored binding, to preview a change of it' }),
         chat_role_id: optional(roleId),
         binding_type: optional(bindingType),
         ...targetFields,
         priority: targetFields.priority.meta({ description: 'Has no effect on the result' }),
-      })
+      }),
+    )
       .refine(...exactlyOneOf('binding_id', 'binding_type'))
       .refine(...roleOfNewBinding)
-      .refine(...requiredByType('game_group_id'))
-      .refine(...requiredByType('min_rank'))
-      .refine(...requiredByType('max_rank'))
-      .refine(...validRange)
-      .refine(...requiredByType('game_gamepass_id'))
-      .refine(...requiredByType('game_asset_id'))
-      .refine(...requiredByType('game_badge_id'))
-      .refine(...requiredByType('account_age_platform'))
-      .refine(...requiredByType('account_age_min_days'))
       .refine(...changesStoredBinding)
       .meta({ example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 } }),
     data: queuedJob,

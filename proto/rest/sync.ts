@@ -26,6 +26,11 @@ const hasKnownFields = (template: string) => !/[{}]/.test(template.replaceAll(FI
 
 const notBlank = [(value: string) => value.trim() !== '', { error: 'must not be blank' }] as const;
 
+/** A template of nicknames. */
+export const nicknameTemplate = text(1, 200)
+  .refine(...notBlank)
+  .refine(hasKnownFields, { error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}` });
+
 const nickname = z
   .string()
   .nullable()
@@ -249,13 +254,7 @@ export const syncRoutes = defineRoutes('members', {
           .refine(...notBlank)
           .nullish()
           .meta({ description: 'New nickname of at most 32 characters; null removes the nickname' }),
-        template: optional(
-          text(1, 200)
-            .refine(...notBlank)
-            .refine(hasKnownFields, {
-              error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}`,
-            }),
-        ).meta({
+        template: optional(nicknameTemplate).meta({
           description:
             'Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest',
         }),

@@ -19,7 +19,7 @@ export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''
   const parts = partsOf(object, components);
   const properties = Object.assign({}, ...parts.map((part) => part.properties));
   const required = parts.flatMap((part) => part.required ?? []);
-  const oneOf = branchesOf(object);
+  const oneOf = parts.flatMap(branchesOf);
   const choices = oneOf.some(hasFixedValues) ? [] : oneOf.flatMap((choice) => choice.required ?? []);
   const isRequired = (name: string) =>
     required.includes(name) || (oneOf.length > 0 && oneOf.every((choice) => choice.required?.includes(name)));

@@ -9,7 +9,7 @@ import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
-import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
+import { concernsUnverified, type Evaluated, evaluate, evaluatedOf, NOTHING_EVALUATED, verdictOf } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
@@ -60,7 +60,7 @@ export class RoleSync {
   async #preview(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const link = await this.#linkOf(guildId, account);
     const verdicts = await this.#evaluate(guildId, link);
-    const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, verdictsByRole(verdicts));
+    const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, evaluatedOf(verdicts));
     if (!plan) throw notInGuild();
     const { add, remove, failed, unchanged } = plan;
     return resultOf(link, verdicts, unchanged, { added: add, removed: remove, failed });
@@ -68,7 +68,7 @@ export class RoleSync {
 
   /**
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
-   * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
+   * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault such as UNAVAILABLE if the synchronisation has to be
    * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
    * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
    */
@@ -78,9 +78,12 @@ export class RoleSync {
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-      const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
-      const done = await changes.applyVerdicts(member, link, verdictsByRole(verdicts), until, { reportsFailures });
+      const { evaluated, error } = link
+        ? { evaluated: evaluatedOf(await this.#evaluate(guildId, link, true)), error: undefined }
+        : await this.#withoutLink(member);
+      const done = await changes.applyVerdicts(member, link, evaluated, until, { reportsFailures });
       if (!done) continue;
+      if (error) throw error;
       const { failed } = done.changes;
       if (!link && failed.length > 0) this.#options.telemetry.rolesNotRevoked(member, failed);
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
@@ -91,13 +94,29 @@ export class RoleSync {
     throw changing();
   }
 
+  /**
+   * Evaluates the bindings for a member without a game account. If the bindings service fails, the error is returned: the
+   * granted roles are removed all the same, because most guilds have no bindings for such members.
+   */
+  async #withoutLink({ guildId, chatId }: MemberName): Promise<{ evaluated: Evaluated; error: unknown }> {
+    const { bindings } = this.#options;
+    try {
+      const stored = (await bindings.listBindings({ guildId })).bindings;
+      if (!concernsUnverified(stored)) return { evaluated: NOTHING_EVALUATED, error: undefined };
+      const [member] = await evaluate(bindings, guildId, [{ chatId, gameId: 0 }], { rolesOnly: true });
+      return { evaluated: evaluatedOf(member?.roles ?? []), error: undefined };
+    } catch (error) {
+      return { evaluated: NOTHING_EVALUATED, error };
+    }
+  }
+
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };
-      const done = await this.#options.changes.applyVerdicts(member, link, verdictsByRole(verdicts), until);
+      const done = await this.#options.changes.applyVerdicts(member, link, evaluatedOf(verdicts), until);
       if (done?.isAbsent) throw notInGuild();
       if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }
