@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { nicknameTemplate } from '../nickname-template.ts';
 import { listOf, numberId, optional, roleId } from '../schemas.ts';
-import { nicknameTemplate } from '../sync.ts';
 import { AUTHORITIES, BINDING_TYPES, byType, MAX_CONDITIONS, withTypeRules } from './rules.ts';
 
 const whole = (min: number, max: number) =>

@@ -2,6 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { ChatMember } from '#platforms/chat.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
@@ -9,7 +10,7 @@ import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
-import { concernsUnverified, type Evaluated, evaluate, evaluatedOf, NOTHING_EVALUATED, verdictOf } from './verdicts.ts';
+import { concernsUnverified, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
@@ -23,6 +24,28 @@ export interface RoleSyncResult {
   failed: RoleFailure[];
   nickname: null;
   bindings: { evaluated: number; matched: number; unknown: number };
+}
+
+/** A linked member whose roles follow the role bindings. */
+export interface FollowedMember {
+  link: Link;
+  member: ChatMember;
+  verdicts: readonly RoleVerdict[];
+  /** The nickname of the first binding that matches and has one. */
+  nickname: BindingNickname | undefined;
+}
+
+/** A template of nicknames, and the group whose rank it may name. */
+export interface BindingNickname {
+  template: string;
+  gameGroupId: number | undefined;
+}
+
+/** What the bindings say about a member, and the error if the bindings service could not be asked. */
+interface Followed {
+  verdicts: readonly RoleVerdict[];
+  nickname?: BindingNickname | undefined;
+  error?: unknown;
 }
 
 export interface RoleSyncOptions {
@@ -68,20 +91,21 @@ export class RoleSync {
 
   /**
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
-   * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault such as UNAVAILABLE if the synchronisation has to be
-   * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
+   * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault
+   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
    * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
+   * Returns the member if it is linked and in the guild.
    */
-  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<void> {
+  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<FollowedMember | undefined> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-      const { evaluated, error } = link
-        ? { evaluated: evaluatedOf(await this.#evaluate(guildId, link, true)), error: undefined }
+      const { verdicts, nickname, error } = link
+        ? await this.#withLink(guildId, link)
         : await this.#withoutLink(member);
-      const done = await changes.applyVerdicts(member, link, evaluated, until, { reportsFailures });
+      const done = await changes.applyVerdicts(member, link, evaluatedOf(verdicts), until, { reportsFailures });
       if (!done) continue;
       if (error) throw error;
       const { failed } = done.changes;
@@ -89,7 +113,7 @@ export class RoleSync {
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
       if (!link && failed.length > 0)
         throw new ApiError('NOT_APPLICABLE', { message: 'A granted role cannot be removed' });
-      return;
+      return link && done.member && { link, member: done.member, verdicts, nickname };
     }
     throw changing();
   }
@@ -98,16 +122,22 @@ export class RoleSync {
    * Evaluates the bindings for a member without a game account. If the bindings service fails, the error is returned: the
    * granted roles are removed all the same, because most guilds have no bindings for such members.
    */
-  async #withoutLink({ guildId, chatId }: MemberName): Promise<{ evaluated: Evaluated; error: unknown }> {
+  async #withoutLink({ guildId, chatId }: MemberName): Promise<Followed> {
     const { bindings } = this.#options;
     try {
       const stored = (await bindings.listBindings({ guildId })).bindings;
-      if (!concernsUnverified(stored)) return { evaluated: NOTHING_EVALUATED, error: undefined };
+      if (!concernsUnverified(stored)) return { verdicts: [] };
       const [member] = await evaluate(bindings, guildId, [{ chatId, gameId: 0 }], { rolesOnly: true });
-      return { evaluated: evaluatedOf(member?.roles ?? []), error: undefined };
+      return { verdicts: member?.roles ?? [] };
     } catch (error) {
-      return { evaluated: NOTHING_EVALUATED, error };
+      return { verdicts: [], error };
     }
+  }
+
+  async #withLink(guildId: string, link: Link): Promise<Followed> {
+    const [member] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly: true });
+    const { roles = [], nicknameTemplate: template, nicknameGroupId: gameGroupId } = member ?? {};
+    return { verdicts: roles, nickname: template === undefined ? undefined : { template, gameGroupId } };
   }
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
@@ -129,8 +159,8 @@ export class RoleSync {
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
-  async #evaluate(guildId: string, link: Link, rolesOnly = false): Promise<RoleVerdict[]> {
-    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly });
+  async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {
+    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link]);
     return verdicts?.roles ?? [];
   }
 }

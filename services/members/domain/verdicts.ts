@@ -24,8 +24,6 @@ export interface Evaluated {
   rules: ReadonlyMap<string, RoleRule>;
 }
 
-export const NOTHING_EVALUATED: Evaluated = { verdicts: new Map(), rules: new Map() };
-
 export interface VerdictScope {
   /** The IDs of the chat roles to evaluate; if empty or undefined, all roles that a role binding of the guild names. */
   chatRoleIds?: string[];
