@@ -13,9 +13,9 @@ import {
   resolveRef,
 } from './document.ts';
 import { headersTooLargeResponse, shareErrorExamples, unavailableResponse } from './error-responses.ts';
-import { dropRepeatedExamples, shareExamples } from './examples.ts';
+import { dropImpliedExamples, dropRepeatedExamples, shareExamples } from './examples.ts';
 import { HEADERS, usedHeaders } from './headers.ts';
-import { inlineSchemas } from './inline-schemas.ts';
+import { inlineParts, inlineSchemas } from './inline-schemas.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
@@ -117,7 +117,9 @@ export function openApiDocument(
     shareAlternatives(components.schemas);
     inlineSchemas(document);
     inlineEvents(components.schemas);
+    inlineParts(document);
   }
+  dropImpliedExamples(document);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -89,7 +89,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
       'Fields that the type does not use are validated and ignored.',
     writes: true,
     errors: {
-      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      INVALID_TARGET: 'No such group, gamepass, asset or badge on the game platform',
       NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
       PLATFORM_ERROR: 'The game or chat platform failed or rejected the request; nothing was saved',
       CONFLICT: `${identical}, or the guild already has 500 bindings`,
@@ -187,7 +187,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     data: z.object({
       valid: z.boolean().meta({
         description:
-          'True if the group exists and a user can match: the group has a role in the range, or the range includes 0, the rank of users who are not in the group',
+          'True if the group exists and has a role in the range, or the range includes 0, the rank of users who are not in the group',
         example: true,
       }),
       group_id: z.int().min(1).meta({ description: 'The group ID of the request', example: 501 }),

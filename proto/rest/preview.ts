@@ -1,9 +1,16 @@
 import { z } from 'zod';
+import type { Alternative } from './alternatives.ts';
 import { bindingId, bindingType, targetFields } from './bindings/fields.ts';
-import { rule, withTypeRules } from './bindings/rules.ts';
+import { byType, rule, withTypeRules } from './bindings/rules.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
-import { exactlyOneOf, guildId, optional, roleId } from './schemas.ts';
+import { guildId, optional, roleId } from './schemas.ts';
 import { queuedJob } from './sync.ts';
+
+const oneOfBoth = rule(
+  [],
+  'must hold exactly one of binding_id, binding_type',
+  (fields) => (fields['binding_id'] == null) !== (fields['binding_type'] == null),
+);
 
 const roleOfNewBinding = rule(
   ['chat_role_id'],
@@ -38,10 +45,16 @@ export const previewRoutes = defineRoutes('members', {
         priority: targetFields.priority.meta({ description: 'Has no effect on the result' }),
       }),
     )
-      .refine(...exactlyOneOf('binding_id', 'binding_type'))
+      .refine(...oneOfBoth)
       .refine(...roleOfNewBinding)
       .refine(...changesStoredBinding)
-      .meta({ example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 } }),
+      .meta({
+        alternatives: [
+          { required: ['binding_id'], optional: ['min_rank', 'max_rank'], absent: ['binding_type'] },
+          ...byType,
+        ] satisfies Alternative[],
+        example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 },
+      }),
     data: queuedJob,
     status: 202,
     message: 'Preview queued',
@@ -51,7 +64,7 @@ export const previewRoutes = defineRoutes('members', {
     writes: true,
     errors: {
       NOT_FOUND: 'No such binding in this guild',
-      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      INVALID_TARGET: 'No such group, gamepass, asset or badge on the game platform',
       NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
       PLATFORM_ERROR: PLATFORM_FAILED,
     },

@@ -26,7 +26,7 @@ export const bindingType = z.enum(BINDING_TYPES, { error: `must be one of ${BIND
 const authority = z.enum(AUTHORITIES, { error: `must be one of ${AUTHORITIES.join(', ')}` }).meta({
   id: 'BindingAuthority',
   description:
-    'When members who match no binding of the role lose it. `grant`: never; `managed`: if a sync assigned it; `own`: always. Without it `own` for verified members, otherwise `managed`',
+    'When members lose the role who match none of its bindings. `grant`: never; `managed`: if a sync assigned it; `own`: always. If omitted, `own` for verified members, otherwise `managed`',
 });
 
 export const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 1 });
@@ -43,14 +43,14 @@ const typeFields = {
   game_group_id: optional(groupId).meta({ description: 'Group ID, for `group_rank`', example: 501 }),
   min_rank: optional(minRank).meta({ description: 'Lowest rank that matches, for `group_rank`', example: 50 }),
   max_rank: optional(maxRank).meta({
-    description: 'Highest rank that matches, at least `min_rank`, for `group_rank`',
+    description: 'Highest rank that matches for `group_rank`, at least `min_rank`',
     example: 255,
   }),
   game_gamepass_id: optional(numberId('a gamepass ID')).meta({ description: 'Gamepass ID, for `gamepass`' }),
   game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID, for `asset`' }),
   game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID, for `badge`' }),
   account_age_platform: optional(platform).meta({
-    description: 'Platform of the account whose age is checked, for `account_age`',
+    description: 'Which account must be old enough, for `account_age`',
   }),
   account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
     description: 'Minimum age of the account in days, for `account_age`',
@@ -97,7 +97,7 @@ const typeFieldsOut = {
   badge_id: outId('Badge ID, for `badge`'),
   account_age_platform: platform
     .nullable()
-    .meta({ description: 'Platform of the account whose age is checked, for `account_age`', example: null }),
+    .meta({ description: 'Which account must be old enough, for `account_age`', example: null }),
   account_age_min_days: z
     .int()
     .nullable()
@@ -115,12 +115,12 @@ export const binding = z
     id: z.int().min(1).meta({ description: 'Binding ID', example: 1 }),
     chat_role_id: roleId,
     chat_role_name: z.string().nullable().meta({
-      description: 'Role name; null if the role no longer exists or its name is not available from the chat platform',
+      description: 'Role name; null if the role was deleted or the chat platform is not available',
       example: 'Officer',
     }),
     ...typeFieldsOut,
     game_group_name: z.string().nullable().meta({
-      description: 'Group name; null if the group no longer exists or its name is not available from the game platform',
+      description: 'Group name; null if the group was deleted or the game platform is not available',
       example: 'Harbor Crew',
     }),
     priority: z.int().nullable().meta({ description: 'Position in the list: lower values come first', example: 10 }),
