@@ -1,9 +1,9 @@
 -- Further conditions of a binding, each an object with the columns that its type uses. All of them must match as well.
--- authority is null if it was not chosen; nickname_template is null if the binding sets no nickname.
+-- authority is null if it was not chosen; member_template is null if the binding sets no nickname.
 ALTER TABLE bindings.bindings
   ADD COLUMN conditions jsonb NOT NULL DEFAULT '[]',
   ADD COLUMN authority text,
-  ADD COLUMN nickname_template text;
+  ADD COLUMN member_template text;
 
 -- The types verified and unverified use no column.
 ALTER TABLE bindings.bindings ADD CONSTRAINT bindings_type_fields CHECK (CASE type
@@ -21,5 +21,5 @@ ALTER TABLE bindings.bindings ADD CONSTRAINT bindings_conditions
   CHECK (jsonb_typeof(conditions) = 'array' AND jsonb_array_length(conditions) <= 5) NOT VALID;
 ALTER TABLE bindings.bindings ADD CONSTRAINT bindings_authority
   CHECK (authority IN ('grant', 'managed', 'own')) NOT VALID;
-ALTER TABLE bindings.bindings ADD CONSTRAINT bindings_nickname_template
-  CHECK (length(nickname_template) BETWEEN 1 AND 200) NOT VALID;
+ALTER TABLE bindings.bindings ADD CONSTRAINT bindings_member_template
+  CHECK (length(member_template) BETWEEN 1 AND 200) NOT VALID;
