@@ -44,7 +44,9 @@ const byHand = (method: 'PUT' | 'DELETE', roleId: string) =>
     method,
     headers: { authorization: 'Bot token' },
   });
-const idle = () => expect.poll(async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length).toBe(0);
+async function idle(): Promise<void> {
+  await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length).toBe(0);
+}
 
 test('a link exchanges the role of unverified members for that of verified ones, and an unlink back', async () => {
   await bind(DECKHAND, 'verified');
