@@ -120,6 +120,12 @@ export type Webhook = {
   created_at: Timestamp;
 };
 
+/** A ban differed unexpectedly from the game platform; both are made equal. Scope: `moderation:read`. */
+export type EventWithBanDriftEvent = {
+  type?: 'ban.drifted';
+  data: BanDriftEvent | ErasedEventData;
+} & EventEnvelope;
+
 /** A ban or mute */
 export type Punishment = {
   reason: Reason;
@@ -148,6 +154,14 @@ export type Lifted = {
 export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
+
+/** A ban, if any, that differed from the game platform */
+export type BanDriftEvent = {
+  game_id: GameId;
+  universe_id: number;
+  place_id: number | null;
+  ban_id: number | null;
+};
 
 /** A chat account was linked with a game account. Scope: `members:read`. */
 export type EventWithLinkRecord = {
@@ -720,6 +734,7 @@ export type Event =
   | EventWithUnlinked
   | EventWithPunishment
   | EventWithLiftedPunishmentEvent
+  | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
   | EventWithRolesChanged
