@@ -25,6 +25,7 @@ const ARBITRARY: Record<string, string> = {
       [`${service}.events.source`, 'a rule'],
     ]),
   ),
+  'bindings.bindings.conditions': 'types, groups and items of the guild',
   'events.log.data': 'emptied by the persons of the event',
   'events.log.source': 'a rule',
   'events.audit_entries.source': 'emptied by the persons of the entry',

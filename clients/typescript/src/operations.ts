@@ -290,9 +290,9 @@ const UPDATE_BINDING: Operation = {
 };
 
 /**
- * Update a binding's rank range or priority.
+ * Update a binding's rank range, priority, conditions or authority.
  *
- * Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.
+ * Omitted fields, and ranks, conditions and an authority that are null, stay unchanged. Only a `group_rank` binding has ranks.
  */
 export function updateBinding(client: Client, args: UpdateBindingArgs, options?: CallOptions): Promise<Binding> {
   return client.request(UPDATE_BINDING, args, options);
@@ -334,7 +334,7 @@ const TEST_BINDING: Operation = {
 /**
  * Test a binding for a member.
  *
- * Checks whether a verified member matches a `group_rank` binding, and explains why.
+ * Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.
  */
 export function testBinding(client: Client, args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
   return client.request(TEST_BINDING, args, options);
@@ -745,7 +745,7 @@ const SYNC_ROLES: Operation = {
 /**
  * Sync a member's roles with the role bindings.
  *
- * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.
+ * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none, all could be evaluated, and their `authority` allows it. Repeating the call changes nothing.
  *
  * The key needs the scope `sync:write`.
  */
@@ -766,7 +766,7 @@ const SYNC_GROUP: Operation = {
 /**
  * Sync the roles of all verified members for a game group.
  *
- * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.
+ * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.
  *
  * The key needs the scope `sync:write`.
  */
