@@ -5,10 +5,11 @@ import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
-import { queueLimits } from '#kit/service/config.ts';
+import { ConfigError, queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
@@ -37,6 +38,7 @@ import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
+import type { OnMemberChange } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { nicknameQueue } from './domain/nickname-queue.ts';
@@ -63,8 +65,12 @@ import { membersHandlers } from './http/members.ts';
 import { previewHandlers } from './http/preview.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews } from './http/views.ts';
+import { ChatGateway } from './mirror/chat-gateway.ts';
+import { MirrorWriter } from './mirror/mirror-writer.ts';
+import { MirroredChat } from './mirror/mirrored-chat.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
+import { MirrorTelemetry } from './telemetry/mirror.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
@@ -96,10 +102,21 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const platform = { shared, breakers, metrics, clock, fetch: platformFetch(config) };
     const game = new Roblox({ config, ...platform });
-    const chat = new Discord({ config, log, ...platform });
+    const discord = new Discord({ config, log, ...platform });
+    const mirrorTelemetry = new MirrorTelemetry(metrics, log);
+    const chat = new MirroredChat({
+      chat: discord,
+      database,
+      hasGateway: config.CHAT_GATEWAY_ENABLED,
+      ttlSeconds: config.CHAT_MIRROR_TTL_SECONDS,
+      maxOldSeconds: config.CHAT_MIRROR_MAX_OLD_SECONDS,
+      telemetry: mirrorTelemetry,
+    });
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
+    // Called for each change of a member that the chat platform reports.
+    const onMemberChange: OnMemberChange[] = [];
     const idempotency = new Idempotency({
       schema: 'members',
       database,
@@ -170,6 +187,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
+    const writer = new MirrorWriter({ onChange: onMemberChange, events, telemetry: mirrorTelemetry });
+    const gateway = chatGateway(config, { database, discord, writer, telemetry: mirrorTelemetry });
+    if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
@@ -195,11 +215,35 @@ export const membersService: ServiceDefinition<MembersConfig> = {
   },
 };
 
+interface ChatGatewayParts {
+  database: Database;
+  discord: Discord;
+  writer: MirrorWriter;
+  telemetry: MirrorTelemetry;
+}
+
+/** Creates the connection to the chat platform's websocket, if the configuration has one. */
+function chatGateway(config: MembersConfig, { discord, ...parts }: ChatGatewayParts): ChatGateway | undefined {
+  if (!config.CHAT_GATEWAY_ENABLED) return undefined;
+  if (config.PLATFORMS_PROXY !== undefined)
+    throw new ConfigError(['CHAT_GATEWAY_ENABLED cannot be used with PLATFORMS_PROXY: websockets are not proxied']);
+  return new ChatGateway({
+    ...parts,
+    readInfo: () => discord.gatewayInfo(),
+    token: config.CHAT_BOT_TOKEN,
+    shards: config.CHAT_GATEWAY_SHARDS,
+    maxShards: config.CHAT_GATEWAY_MAX_SHARDS,
+    holder: randomUUID(),
+  });
+}
+
 /** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
+  { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
+  { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
