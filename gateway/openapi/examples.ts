@@ -81,6 +81,13 @@ export function shareExamples({ paths, components }: OpenApiDocument): void {
   }
 }
 
+/** Removes the examples of the schemas of bodies that the body's own example repeats. */
+export function dropRepeatedExamples({ paths }: OpenApiDocument): void {
+  for (const { requestBody } of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {
+    if (requestBody) delete mediaTypeOf(requestBody.content).schema.examples;
+  }
+}
+
 const lengthOf = (value: unknown): number => JSON.stringify(value).length;
 
 /** Returns the fields of an object that need an example of their own, each with its example. */

@@ -101,7 +101,9 @@ function withoutRedundancy(schema: JsonSchema): JsonSchema {
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames;
   // The values say it already. Null among the types of an enum is no redundancy, so only a single type is left out.
-  if (schema.type === 'string' && (schema.enum || typeof schema.const === 'string')) delete schema.type;
+  if (schema.type === 'string' && schema.enum) delete schema.type;
+  if (schema.type === typeof schema.const) delete schema.type;
+  if (schema.minLength === 0) delete schema.minLength;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER && schema.type === 'integer') delete schema.maximum;
   return schema;

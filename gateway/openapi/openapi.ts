@@ -13,7 +13,7 @@ import {
   resolveRef,
 } from './document.ts';
 import { headersTooLargeResponse, shareErrorExamples, unavailableResponse } from './error-responses.ts';
-import { shareExamples } from './examples.ts';
+import { dropRepeatedExamples, shareExamples } from './examples.ts';
 import { HEADERS, usedHeaders } from './headers.ts';
 import { inlineSchemas } from './inline-schemas.ts';
 import { toJsonSchema } from './json-schema.ts';
@@ -25,7 +25,7 @@ import { RULES } from './rules.ts';
 import { shareParameters } from './shared-parameters.ts';
 import { shareCommonFields, shareProperties } from './shared-properties.ts';
 import { shareNullables, shareScalars } from './shared-scalars.ts';
-import { completeEvents, webhookOperation } from './webhooks.ts';
+import { completeEvents, inlineEvents, webhookOperation } from './webhooks.ts';
 
 export interface OpenApiOptions {
   /** The version of this build of the gateway. */
@@ -112,7 +112,11 @@ export function openApiDocument(
   shareErrorExamples(components);
   separateEnums(components.schemas);
   dropResponseLimits(document);
-  if (!hasAllNames) inlineSchemas(document);
+  dropRepeatedExamples(document);
+  if (!hasAllNames) {
+    inlineSchemas(document);
+    inlineEvents(components.schemas);
+  }
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -8,6 +8,7 @@ import { responsesOf } from './responses.ts';
 
 /** Converts a row of the route table to an OpenAPI operation. Adds shared parts to `components`. */
 export function operationOf(route: Route, components: Components): Operation {
+  const parameters = parametersOf(route, components);
   return {
     operationId: operationIdOf(route),
     summary: route.summary,
@@ -16,7 +17,7 @@ export function operationOf(route: Route, components: Components): Operation {
     ...(route.deprecated && { deprecated: true }),
     ...(route.scope && { 'x-required-scope': route.scope }),
     ...(route.category && { 'x-rate-limit': route.category }),
-    parameters: parametersOf(route, components),
+    ...(parameters.length > 0 && { parameters }),
     ...(route.body && { requestBody: requestBodyOf(route, route.body, components) }),
     responses: responsesOf(route, components),
   };

@@ -88,4 +88,26 @@ function describe(types: readonly EventType[]): string {
   return [...lines, same].join('\n\n');
 }
 
+/**
+ * Puts the fields that all events have, and the schema of each type of events, into the union. The names of these schemas
+ * say no more than the types, and each would be in the document twice.
+ */
+export function inlineEvents(schemas: Record<string, JsonSchema>): void {
+  const { [ENVELOPE]: envelope, Event: event } = schemas;
+  if (!envelope || !event?.oneOf) return;
+  const variants = event.oneOf.map(({ $ref }) => takeOut(schemas, $ref?.split('/').at(-1) ?? ''));
+  delete schemas[ENVELOPE];
+  const { type: _, data: __, ...common } = envelope.properties ?? {};
+  event.properties = common;
+  event.required = envelope.required?.filter((name) => name in common);
+  // Generators take a field for optional if the schema that has it does not require it.
+  event.oneOf = variants.map(({ allOf: ___, ...variant }) => ({ ...variant, required: ['type', 'data'] }));
+}
+
+function takeOut(schemas: Record<string, JsonSchema>, name: string): JsonSchema {
+  const schema = schemas[name] ?? {};
+  delete schemas[name];
+  return schema;
+}
+
 const dataOf = (event: JsonSchema | undefined): JsonSchema => event?.properties?.['data'] ?? {};

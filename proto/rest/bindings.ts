@@ -205,7 +205,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     guild: 'key',
     params: z.object({ bindingId }),
     data: z.object({
-      removed: z.literal(true).meta({ description: 'Always true' }),
+      removed: z.literal(true),
       id: z.int().min(1).meta({ description: 'ID of the removed binding', example: 1 }),
     }),
     status: 200,

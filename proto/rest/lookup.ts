@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
-import { batch, chatId, exactlyOneOf, gameId, gameIdOut, guildId, optional } from './schemas.ts';
+import { accountInGuild, batch, chatId, exactlyOneOf, gameId, gameIdOut, guildId, optional } from './schemas.ts';
 
 /** The link of a chat account to a game account. Responses have exactly these fields. */
 export const linkRecord = z
@@ -73,9 +73,7 @@ export const lookupRoutes = defineRoutes('lookup', {
     scope: 'lookup:read',
     category: 'lookup',
     guild: 'body',
-    body: z
-      .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
-      .refine(...exactlyOneOf('chat_id', 'game_id')),
+    body: accountInGuild,
     data: linkRecord,
     status: 200,
     message: 'User found',

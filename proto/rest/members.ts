@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { linkRecord } from './lookup.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import {
+  accountInGuild,
   chatId,
   exactlyOneOf,
   gameId,
@@ -40,8 +41,7 @@ export const membersRoutes = defineRoutes('members', {
     query: z.object({
       ...page,
       updated_since: timestampQuery.optional().meta({
-        description:
-          'Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
+        description: 'Only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
       }),
     }),
     data: z.object({
@@ -220,12 +220,9 @@ export const membersRoutes = defineRoutes('members', {
     scope: 'verify:write',
     category: 'verify_write',
     guild: 'body',
-    body: z
-      .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
-      .refine(...exactlyOneOf('chat_id', 'game_id'))
-      .meta({ example: { guild_id: guild, chat_id: dmitri.chat_id } }),
+    body: accountInGuild.meta({ example: { guild_id: guild, chat_id: dmitri.chat_id } }),
     data: z.object({
-      unlinked: z.literal(true).meta({ description: 'Always true' }),
+      unlinked: z.literal(true),
       chat_id: chatId.meta({ example: dmitri.chat_id }),
       game_id: gameIdOut.meta({ example: dmitri.game_id }),
     }),

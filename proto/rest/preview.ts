@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { requiredByType, rule, validRange } from './bindings/rules.ts';
 import { bindingId, bindingType, targetFields } from './bindings.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
-import { exactlyOneOf, guildId, optional, roleId, uuidOut } from './schemas.ts';
-import { syncJob } from './sync.ts';
+import { exactlyOneOf, guildId, optional, roleId } from './schemas.ts';
+import { queuedJob } from './sync.ts';
 
 const roleOfNewBinding = rule(
   ['chat_role_id'],
@@ -51,10 +51,7 @@ export const previewRoutes = defineRoutes('members', {
       .refine(...requiredByType('account_age_min_days'))
       .refine(...changesStoredBinding)
       .meta({ example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 } }),
-    data: z.object({
-      job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
-      total: syncJob.total,
-    }),
+    data: queuedJob,
     status: 202,
     message: 'Preview queued',
     summary: 'Preview what a binding would do to all members',

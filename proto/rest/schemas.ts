@@ -251,3 +251,9 @@ export function exactlyOneOf(...fields: string[]) {
     { error: `must hold exactly one of ${fields.join(', ')}`, when: () => true, params: { exactlyOneOf: fields } },
   ] as const;
 }
+
+/** A body that names a guild and one account, by the ID of its chat account or of its game account. */
+export const accountInGuild = z
+  .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
+  .refine(...exactlyOneOf('chat_id', 'game_id'))
+  .meta({ id: 'AccountRequest', description: 'A guild and one account, by either of its IDs' });

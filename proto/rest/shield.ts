@@ -37,7 +37,7 @@ export const shieldRoutes = defineRoutes('moderation', {
     ...write,
     method: 'PUT',
     body: z.object({
-      reason: reasonText.meta({ description: 'Reason, 1 to 400 characters', example: 'Sells stolen items' }),
+      reason: reasonText.meta({ description: 'Reason', example: 'Sells stolen items' }),
       category: text(1, 50).meta({ description: 'Category of the entry', example: 'scammer' }),
       game_username: optional(text(1, 50)).meta({ description: 'Username in the game', example: 'AdaBuilds' }),
       expires_at: optional(expiresAt),
@@ -53,7 +53,7 @@ export const shieldRoutes = defineRoutes('moderation', {
   unflagPlayer: route({
     ...write,
     method: 'DELETE',
-    data: z.object({ removed: z.literal(true).meta({ description: 'Always true' }), game_id: gameIdOut }),
+    data: z.object({ removed: z.literal(true), game_id: gameIdOut }),
     message: 'Flag removed',
     summary: "Take a player off the guild's flagged list",
     description: 'A player whom operators have flagged for all guilds stays flagged.',

@@ -78,6 +78,14 @@ export const syncJob = {
   finished_at: timestamp.nullable().meta({ example: null }),
 };
 
+/** The response to a request that starts a job. */
+export const queuedJob = z
+  .object({
+    job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
+    total: syncJob.total,
+  })
+  .meta({ id: 'QueuedJob', description: 'A job that was started' });
+
 const previewResult = z
   .object({
     roles: z.array(
@@ -170,10 +178,7 @@ export const syncRoutes = defineRoutes('members', {
       guild_id: guildId,
       game_group_id: numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 }),
     }),
-    data: z.object({
-      job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
-      total: memberCount('Number of verified members of the guild', 120),
-    }),
+    data: queuedJob,
     status: 202,
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',

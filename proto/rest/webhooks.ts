@@ -138,7 +138,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       path: '/webhooks/:id',
       guild: 'key',
       params,
-      data: z.object({ removed: z.literal(true).meta({ description: 'Always true' }), id: uuidOut }),
+      data: z.object({ removed: z.literal(true), id: uuidOut }),
       status: 200,
       message: 'Webhook deleted',
       summary: 'Delete a webhook',

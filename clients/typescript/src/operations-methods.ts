@@ -97,7 +97,7 @@ import type {
   PollCommandsArgs,
   PollCommandsResult,
   PreviewBindingArgs,
-  PreviewBindingResult,
+  QueuedJob,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
@@ -123,7 +123,6 @@ import type {
   StartStaffSessionResult,
   StreamEventsArgs,
   SyncGroupArgs,
-  SyncGroupResult,
   SyncJob,
   SyncNicknameArgs,
   SyncResult,
@@ -416,7 +415,7 @@ export class OperationMethods extends Client {
    *
    * The key needs the scope `sync:write`.
    */
-  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+  syncGroup(args: SyncGroupArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.syncGroup(this, args, options);
   }
 
@@ -447,7 +446,7 @@ export class OperationMethods extends Client {
    *
    * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
    */
-  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<PreviewBindingResult> {
+  previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.previewBinding(this, args, options);
   }
 

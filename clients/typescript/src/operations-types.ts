@@ -309,6 +309,14 @@ export type GameServer = {
   live_until: Timestamp;
 };
 
+/** A job that was started */
+export type QueuedJob = {
+  /** ID of the job, for `GET /sync/jobs/{jobId}` */
+  job_id: Uuid;
+  /** Number of verified members of the guild */
+  total: number;
+};
+
 /** A lifted ban or mute */
 export type LiftedPunishment = {
   /** Number of lifted entries. This one is the global one, or the newest if none is global */
@@ -807,7 +815,7 @@ export type RowUsage = {
   kinds: RetainedRows[];
 };
 
-/** The ID of the event, a UUID; the header `webhook-id` of its deliveries */
+/** The ID of the event; the header `webhook-id` of its deliveries */
 export type EventId = string;
 
 /** The accounts whose data mirrors must erase too */
@@ -1185,7 +1193,6 @@ export type DecisionInfo = {
 };
 
 export type DeleteWebhookResult = {
-  /** Always true */
   removed: true;
   id: Uuid;
 };
@@ -1418,13 +1425,6 @@ export type PollCommandsResult = {
   poll_after_seconds: number;
 };
 
-export type PreviewBindingResult = {
-  /** ID of the job, for `GET /sync/jobs/{jobId}` */
-  job_id: Uuid;
-  /** Number of verified members of the guild */
-  total: number;
-};
-
 export type RegisterGameResult = {
   /** ID of the registration; always the same for the same place */
   registration_id: number;
@@ -1444,7 +1444,6 @@ export type RegisterGameResult = {
 };
 
 export type RemoveBindingResult = {
-  /** Always true */
   removed: true;
   /** ID of the removed binding */
   id: number;
@@ -1521,13 +1520,6 @@ export type StartStaffSessionResult = {
   resumed: boolean;
 };
 
-export type SyncGroupResult = {
-  /** ID of the job, for `GET /sync/jobs/{jobId}` */
-  job_id: Uuid;
-  /** Number of verified members of the guild */
-  total: number;
-};
-
 export type SyncJobProgress = {
   /** Number of verified members of the guild */
   total: number;
@@ -1564,13 +1556,11 @@ export type TestWebhookResult = {
 export type TimestampOrNull = Timestamp | null;
 
 export type UnflagPlayerResult = {
-  /** Always true */
   removed: true;
   game_id: GameId;
 };
 
 export type UnlinkAccountResult = {
-  /** Always true */
   unlinked: true;
   chat_id: ChatId;
   game_id: GameId;
@@ -1711,7 +1701,7 @@ export type ListVerifiedUsersArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response */
+  /** Only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response */
   updated_since?: number;
 };
 
@@ -2049,11 +2039,11 @@ export type ListActiveBansArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only entries of this player. Not with `updated_since` */
+  /** Only entries of this player. Not with `updated_since` */
   game_id?: NumericId;
-  /** Returns only entries that apply in this place: global ones and those of the place */
+  /** Only entries that apply in this place: global ones and those of the place */
   place_id?: NumericId;
-  /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
+  /** Only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
   updated_since?: number;
 };
 
@@ -2063,11 +2053,11 @@ export type ListActiveMutesArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only entries of this player. Not with `updated_since` */
+  /** Only entries of this player. Not with `updated_since` */
   game_id?: NumericId;
-  /** Returns only entries that apply in this place: global ones and those of the place */
+  /** Only entries that apply in this place: global ones and those of the place */
   place_id?: NumericId;
-  /** Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
+  /** Only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response */
   updated_since?: number;
 };
 
@@ -2077,11 +2067,11 @@ export type ListModerationLogsArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only entries about this player */
+  /** Only entries about this player */
   game_id?: GameIdInput;
-  /** Returns only entries by the moderator with this game account */
+  /** Only entries by the moderator with this game account */
   moderator_game_id?: GameIdInput;
-  /** Returns only entries with this action */
+  /** Only entries with this action */
   action?: ModerationAction;
   /** At or after this time, in Unix seconds */
   from?: number;
@@ -2093,7 +2083,7 @@ export type ListModerationLogsArgs = {
 export type FlagPlayerArgs = {
   /** Game account ID: an integer, or a string of digits */
   gameId: GameIdInput;
-  /** Reason, 1 to 400 characters */
+  /** Reason */
   reason: string;
   /** Category of the entry */
   category: string;
@@ -2146,7 +2136,7 @@ export type LogStaffActionArgs = {
   actor_game_id: GameIdInput;
   /** Name of the action, chosen by you */
   action_type: string;
-  /** UUID of the action, created by you. The same ID is not logged twice */
+  /** Created by you. The same ID is not logged twice */
   action_id: Uuid;
   /** Game account ID of the player concerned */
   target_game_id?: GameIdInputOrNull;
@@ -2255,13 +2245,13 @@ export type ListSessionsArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only sessions of this staff member */
+  /** Only sessions of this staff member */
   game_id?: GameIdInput;
   /** At or after this time, in Unix seconds */
   from?: number;
   /** At or before this time, in Unix seconds */
   to?: number;
-  /** Returns only open sessions (`true`) or only ended ones (`false`) */
+  /** Only open sessions (`true`) or only ended ones (`false`) */
   open?: 'true' | 'false';
 };
 
@@ -2271,11 +2261,11 @@ export type ListActionsArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only actions of this staff member */
+  /** Only actions of this staff member */
   actor_game_id?: GameIdInput;
-  /** Returns only actions that concern this player */
+  /** Only actions that concern this player */
   target_game_id?: GameIdInput;
-  /** Returns only actions of this type */
+  /** Only actions of this type */
   action_type?: string;
   /** At or after this time, in Unix seconds */
   from?: number;
@@ -2305,7 +2295,7 @@ export type ListServersArgs = {
   limit?: number;
   /** The `next_cursor` of the previous page */
   cursor?: string;
-  /** Returns only servers of this place */
+  /** Only servers of this place */
   place_id?: NumericId;
 };
 

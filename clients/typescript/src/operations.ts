@@ -96,7 +96,7 @@ import type {
   PollCommandsArgs,
   PollCommandsResult,
   PreviewBindingArgs,
-  PreviewBindingResult,
+  QueuedJob,
   RedeemVerificationTokenArgs,
   RegisterGameArgs,
   RegisterGameResult,
@@ -122,7 +122,6 @@ import type {
   StartStaffSessionResult,
   StreamEventsArgs,
   SyncGroupArgs,
-  SyncGroupResult,
   SyncJob,
   SyncNicknameArgs,
   SyncResult,
@@ -723,7 +722,7 @@ const SYNC_GROUP: Operation = {
  *
  * The key needs the scope `sync:write`.
  */
-export function syncGroup(client: Client, args: SyncGroupArgs, options?: CallOptions): Promise<SyncGroupResult> {
+export function syncGroup(client: Client, args: SyncGroupArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(SYNC_GROUP, args, options);
 }
 
@@ -784,11 +783,7 @@ const PREVIEW_BINDING: Operation = {
  *
  * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
  */
-export function previewBinding(
-  client: Client,
-  args: PreviewBindingArgs,
-  options?: CallOptions,
-): Promise<PreviewBindingResult> {
+export function previewBinding(client: Client, args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(PREVIEW_BINDING, args, options);
 }
 

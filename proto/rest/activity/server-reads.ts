@@ -37,7 +37,7 @@ export const serverReadRows = {
     params: z.object({ guildId }),
     query: z.object({
       ...page,
-      place_id: placeId.optional().meta({ description: 'Returns only servers of this place' }),
+      place_id: placeId.optional().meta({ description: 'Only servers of this place' }),
     }),
     data: z.object({ servers: z.array(gameServer), next_cursor: nextCursor }),
     status: 200,

@@ -19,7 +19,7 @@ export const staffReadRows = {
     params: z.object({ guildId }),
     query: z.object({
       ...page,
-      game_id: gameId.optional().meta({ description: 'Returns only sessions of this staff member' }),
+      game_id: gameId.optional().meta({ description: 'Only sessions of this staff member' }),
       ...timeRange,
       open: z
         .enum(['true', 'false'], { error: 'must be true or false' })
@@ -27,7 +27,7 @@ export const staffReadRows = {
         .pipe(z.boolean())
         .optional()
         .meta({
-          description: 'Returns only open sessions (`true`) or only ended ones (`false`)',
+          description: 'Only open sessions (`true`) or only ended ones (`false`)',
           example: 'true',
         }),
     }),
@@ -44,11 +44,9 @@ export const staffReadRows = {
     params: z.object({ guildId }),
     query: z.object({
       ...page,
-      actor_game_id: gameId.optional().meta({ description: 'Returns only actions of this staff member' }),
-      target_game_id: gameId
-        .optional()
-        .meta({ description: 'Returns only actions that concern this player', example: 7004 }),
-      action_type: text(1, 64).optional().meta({ description: 'Returns only actions of this type', example: 'kick' }),
+      actor_game_id: gameId.optional().meta({ description: 'Only actions of this staff member' }),
+      target_game_id: gameId.optional().meta({ description: 'Only actions that concern this player', example: 7004 }),
+      action_type: text(1, 64).optional().meta({ description: 'Only actions of this type', example: 'kick' }),
       ...timeRange,
     }),
     data: z.object({ actions: z.array(staffAction), next_cursor: nextCursor }),

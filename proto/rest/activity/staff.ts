@@ -121,7 +121,7 @@ export const staffRows = {
       actor_game_id: gameId.meta({ description: 'Game account ID of the staff member', example: 7001 }),
       action_type: text(1, 64).meta({ description: 'Name of the action, chosen by you', example: 'kick' }),
       action_id: clientUuid.meta({
-        description: 'UUID of the action, created by you. The same ID is not logged twice',
+        description: 'Created by you. The same ID is not logged twice',
       }),
       target_game_id: optional(gameId).meta({ description: 'Game account ID of the player concerned', example: 7004 }),
       place_id: optional(placeId),

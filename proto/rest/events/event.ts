@@ -26,7 +26,7 @@ const erased = z.object({ erased: z.literal(true) }).meta({
 
 const eventId = uuidOut.meta({
   id: 'EventId',
-  description: 'The ID of the event, a UUID; the header `webhook-id` of its deliveries',
+  description: 'The ID of the event; the header `webhook-id` of its deliveries',
 });
 const eventSeq = z.int().min(1).meta({
   id: 'EventSeq',

@@ -52,13 +52,12 @@ const activeQuery = z
     // Without an example, because a request cannot have all parameters.
     game_id: numberId('a game ID')
       .optional()
-      .meta({ description: 'Returns only entries of this player. Not with `updated_since`' }),
+      .meta({ description: 'Only entries of this player. Not with `updated_since`' }),
     place_id: placeId
       .optional()
-      .meta({ description: 'Returns only entries that apply in this place: global ones and those of the place' }),
+      .meta({ description: 'Only entries that apply in this place: global ones and those of the place' }),
     updated_since: timestampQuery.optional().meta({
-      description:
-        'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
+      description: 'Only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
     }),
   })
   .refine((query) => query.game_id === undefined || query.updated_since === undefined, {
@@ -154,11 +153,11 @@ export const decisionRoutes = defineRoutes('moderation', {
     path: '/moderation/:guildId/logs',
     query: z.object({
       ...page,
-      game_id: gameId.optional().meta({ description: 'Returns only entries about this player' }),
+      game_id: gameId.optional().meta({ description: 'Only entries about this player' }),
       moderator_game_id: gameId
         .optional()
-        .meta({ description: 'Returns only entries by the moderator with this game account', example: 7002 }),
-      action: action.optional().meta({ description: 'Returns only entries with this action' }),
+        .meta({ description: 'Only entries by the moderator with this game account', example: 7002 }),
+      action: action.optional().meta({ description: 'Only entries with this action' }),
       ...timeRange,
     }),
     data: z.object({ logs: z.array(logEntry), next_cursor: nextCursor }),
