@@ -47,6 +47,7 @@ export function gamePaces({ config, shared, metrics }: GamePaceOptions): (host: 
         const guildId = requestContext.getStore()?.guildId ?? '';
         return (cloudBudgets.get(limit) ?? anonymous).run(guildId, until - performance.now(), call);
       },
+      requireNoPause: (limit) => limits.requireNoPause(limit),
       note: (limit, response) => limits.note(limit, { pause: pauseOf(response), isInvalid: false }),
     };
   };
