@@ -9,7 +9,10 @@ import { runScript } from '#test/system/processes.ts';
 import { ImageSystem } from './fixture.ts';
 import { PROGRAMS, programFile } from './programs.ts';
 
-const LIST = Buffer.from([0x3a, 0]);
+const SERVICE = 'guild.lookup.v1.LookupService';
+/** Requests of the reflection protocol. */
+const LIST_SERVICES = Buffer.from([0x3a, 0]);
+const DESCRIBE_SERVICE = Buffer.concat([Buffer.from([0x22, SERVICE.length]), Buffer.from(SERVICE)]);
 /** Nine processes start at the same time, on a machine that may be busy. */
 const START_MS = 180_000;
 const GUILD = '900000000000000001';
@@ -70,9 +73,10 @@ test('reflection works where it is configured, although its package reads files 
   const lookup = DEPLOYABLES.find(({ name }) => name === 'lookup') as Deployable;
   await system.processes.get('lookup')?.kill('SIGTERM');
   const { at } = await system.start(lookup, { GRPC_REFLECTION: 'true' });
-  // A request of the reflection protocol that lists the services.
-  const listed = await bare(at.addresses.grpc ?? '', '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', LIST);
-  expect(listed.toString()).toContain('guild.lookup.v1.LookupService');
+  const ask = (request: Buffer<ArrayBuffer>) =>
+    bare(at.addresses.grpc ?? '', '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', request).then(String);
+  expect(await ask(LIST_SERVICES)).toContain(SERVICE);
+  expect(await ask(DESCRIBE_SERVICE)).toContain('GetLinksRequest');
   await cleanUp();
 });
 

@@ -22,6 +22,8 @@ interface Finished {
 
 const { NODE_ENV, NODE_OPTIONS } = IMAGE.environment;
 const IMAGE_VARIABLES = { NODE_ENV, NODE_OPTIONS };
+/** What the chart sets otherwise than the default. */
+const CHART_VARIABLES = { GRPC_REFLECTION: 'false' };
 
 /** The working directory of the image in a temporary folder, and the processes that were started from it. */
 export class ImageSystem {
@@ -75,7 +77,11 @@ export class ImageSystem {
 
   /** Starts a process from its bundle, with the environment of the image; resolves when it is ready. */
   async start(deployable: Deployable, given: NodeJS.ProcessEnv = {}): Promise<ReplicaProcess> {
-    const environment = environmentOf(deployable, this.#ports, this.#shared, { ...IMAGE_VARIABLES, ...given });
+    const environment = environmentOf(deployable, this.#ports, this.#shared, {
+      ...IMAGE_VARIABLES,
+      ...CHART_VARIABLES,
+      ...given,
+    });
     const print = (line: string) => void this.lines.push(line);
     const started = await startReplicaProcess(this.path(deployable.name), environment, print);
     this.processes.set(deployable.name, started);

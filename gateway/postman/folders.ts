@@ -42,6 +42,8 @@ export const FOLDERS: readonly FolderPlan[] = [
       'resolveNames',
       'explainRoles',
       'listRoles',
+      'updateSettings',
+      'getSettings',
       'validateBinding',
       'addBinding',
       'updateBinding',

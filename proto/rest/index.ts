@@ -11,6 +11,7 @@ import { moderationRoutes } from './moderation.ts';
 import { peopleRoutes } from './people.ts';
 import { previewRoutes } from './preview.ts';
 import type { Route } from './route.ts';
+import { settingsRoutes } from './settings.ts';
 import { shieldRoutes } from './shield.ts';
 import { syncRoutes } from './sync.ts';
 import { usageRoutes } from './usage.ts';
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   bindingsRoutes,
   membersRoutes,
   guildsRoutes,
+  settingsRoutes,
   directoryRoutes,
   syncRoutes,
   previewRoutes,

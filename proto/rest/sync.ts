@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Alternative } from './alternatives.ts';
+import { nicknameTemplate, notBlank } from './nickname-template.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
 import {
   chatId,
@@ -15,16 +16,6 @@ import {
   uuid,
   uuidOut,
 } from './schemas.ts';
-
-/** The fields that a nickname template may contain. */
-export const TEMPLATE_FIELDS = ['game_username', 'chat_username', 'rank_name'] as const;
-
-const FIELD = new RegExp(`\\{(?:${TEMPLATE_FIELDS.join('|')})\\}`, 'g');
-
-/** True if every brace of the template belongs to a known field. */
-const hasKnownFields = (template: string) => !/[{}]/.test(template.replaceAll(FIELD, ''));
-
-const notBlank = [(value: string) => value.trim() !== '', { error: 'must not be blank' }] as const;
 
 const nickname = z
   .string()
@@ -249,13 +240,7 @@ export const syncRoutes = defineRoutes('members', {
           .refine(...notBlank)
           .nullish()
           .meta({ description: 'New nickname of at most 32 characters; null removes the nickname' }),
-        template: optional(
-          text(1, 200)
-            .refine(...notBlank)
-            .refine(hasKnownFields, {
-              error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}`,
-            }),
-        ).meta({
+        template: optional(nicknameTemplate).meta({
           description:
             'Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest',
         }),

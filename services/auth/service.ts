@@ -56,8 +56,8 @@ import { AuthTelemetry } from './telemetry.ts';
  * for a count in the background and for a platform.
  */
 const READ_DEADLINE_MS = 3_000;
-/** Short, so that a request for usage fails fast while a service is down. */
-const READ_CONNECT_MS = 500;
+/** Below the deadline, so that a request for usage fails fast while a service is down; enough for a replica to be replaced on a busy machine. */
+const READ_CONNECT_MS = 1_500;
 /** Short, because the feed retries, and because a process that drains waits for its calls. */
 const AUDIT_CONNECT_MS = 500;
 

@@ -58,8 +58,15 @@ export const membersVariables = {
    * task is retried for about a day.
    */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
+  /** Seconds for which the ranks of a member that are no longer polled are stored. */
+  RETENTION_KNOWN_RANKS_SECONDS: number(7 * DAY, 2 * DAY),
   /** Seconds for which synchronisation jobs are stored after their end. */
   RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
+  /**
+   * The minimum time in seconds from the start of a round through the linked members of a guild, to notice changes of
+   * rank, to the start of the next round.
+   */
+  RANK_POLL_SECONDS: number(300, 60),
   /** Seconds without progress after which a synchronisation job fails permanently. */
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };

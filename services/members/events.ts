@@ -74,6 +74,11 @@ export class MemberEvents {
     );
   }
 
+  /** Records a change of the guild's settings, for the audit. */
+  settingsUpdated(transaction: Transaction, guildId: string, change: { data: object; before: object }): Promise<void> {
+    return this.#recorder.record(transaction, [{ guildId, type: 'settings.updated', ...change }]);
+  }
+
   nicknameChanged(transaction: Transaction, guildId: string, data: EventData<'nickname.changed'>): Promise<void> {
     return this.#recorder.record(transaction, [{ guildId, type: 'nickname.changed', data }]);
   }

@@ -152,6 +152,7 @@ export class MembersFixture {
 
   get = (path: string, request: Request = {}) => this.#call('GET', path, request);
   post = (path: string, body: unknown, request: Request = {}) => this.#call('POST', path, { body, ...request });
+  patch = (path: string, body: unknown, request: Request = {}) => this.#call('PATCH', path, { body, ...request });
 
   #call(
     method: string,

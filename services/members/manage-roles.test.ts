@@ -21,7 +21,7 @@ type World = { chat: { guilds: { roles: { permissions: string }[] }[] } };
 async function worldWithoutManageRoles(): Promise<World> {
   const world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
   for (const role of world.chat.guilds[0]?.roles ?? []) {
-    if (role.permissions === '402653184') role.permissions = String(1n << 27n);
+    if (role.permissions === '1099914280961') role.permissions = String(1n << 27n);
   }
   return world;
 }

@@ -107,7 +107,7 @@ describe('POST /sync/nickname', () => {
     const world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
     const MANAGE_ROLES = String(1n << 28n);
     for (const role of world.chat.guilds[0]?.roles ?? []) {
-      if (role.permissions === '402653184') role.permissions = MANAGE_ROLES;
+      if (role.permissions === '1099914280961') role.permissions = MANAGE_ROLES;
     }
     const own = structuredClone(world);
     await chat.putWorld(own);
@@ -116,7 +116,7 @@ describe('POST /sync/nickname', () => {
     expect(rejection.body.message).toContain('lacks the permission');
     expect(await written()).toBe(0);
     for (const role of world.chat.guilds[0]?.roles ?? []) {
-      if (role.permissions === MANAGE_ROLES) role.permissions = '402653184';
+      if (role.permissions === MANAGE_ROLES) role.permissions = '1099914280961';
     }
     await chat.putWorld(world);
     fixture.clock.advance(60_000);

@@ -5,11 +5,10 @@ import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
-import type { Database } from '#kit/postgres/pool.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
-import { ConfigError, queueLimits } from '#kit/service/config.ts';
+import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { SharedRedis } from '#platforms/budget/shared-redis.ts';
@@ -25,12 +24,15 @@ import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
+import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
 import { previewRoutes } from '#proto/rest/preview.ts';
+import { settingsRoutes } from '#proto/rest/settings.ts';
 import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
+import { AutomaticNicknames } from './domain/automatic-nicknames.ts';
 import { BindingPreviews } from './domain/binding-previews.ts';
 import { LinkChanges } from './domain/changes.ts';
 import { GroupSync } from './domain/group-sync.ts';
@@ -47,11 +49,13 @@ import { PeopleSearch } from './domain/people-search.ts';
 import { PersonNames } from './domain/person-names.ts';
 import { PREVIEW_QUEUE, previewQueue } from './domain/preview-queue.ts';
 import { PreviewRunner } from './domain/preview-run.ts';
+import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleExplanations } from './domain/role-explanations.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
+import { Settings } from './domain/settings.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -59,19 +63,20 @@ import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
+import { settingsMethods } from './grpc/settings.ts';
 import { directoryHandlers } from './http/directory.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { membersHandlers } from './http/members.ts';
 import { previewHandlers } from './http/preview.ts';
+import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
-import { changeViews } from './http/views.ts';
-import { ChatGateway } from './mirror/chat-gateway.ts';
-import { MirrorWriter } from './mirror/mirror-writer.ts';
-import { MirroredChat } from './mirror/mirrored-chat.ts';
+import { changeViews, settingsView } from './http/views.ts';
+import { Mirror } from './mirror/mirror.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
-import { MirrorTelemetry } from './telemetry/mirror.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
+import { RankPollTelemetry } from './telemetry/rank-polls.ts';
+import { SettingsTelemetry } from './telemetry/settings.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
@@ -103,15 +108,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const platform = { shared, breakers, metrics, clock, fetch: platformFetch(config) };
     const game = new Roblox({ config, ...platform });
     const discord = new Discord({ config, log, ...platform });
-    const mirrorTelemetry = new MirrorTelemetry(metrics, log);
-    const chat = new MirroredChat({
-      chat: discord,
-      database,
-      hasGateway: config.CHAT_GATEWAY_ENABLED,
-      ttlSeconds: config.CHAT_MIRROR_TTL_SECONDS,
-      maxOldSeconds: config.CHAT_MIRROR_MAX_OLD_SECONDS,
-      telemetry: mirrorTelemetry,
-    });
+    const mirror = new Mirror(config, { database, discord, metrics, log });
+    const { chat } = mirror;
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
@@ -139,11 +137,14 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const locks = new MemberLocks(database, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry, events });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
+    const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
     const roleTasks = new RoleTasks({
       roles,
+      nicknames: new AutomaticNicknames({ database, nicknames, telemetry }),
       newId: randomUUID,
       telemetry: new RoleTaskTelemetry(metrics, log),
       begin: (item) => worker.begin(ROLE_TASK_QUEUE, item),
+      wake: () => worker.wake(ROLE_TASK_QUEUE),
     });
     const changes = new LinkChanges({
       database,
@@ -171,14 +172,31 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       wake: () => worker.wake(PREVIEW_QUEUE),
       telemetry: previewTelemetry,
     });
-    const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
 
+    const settings = new Settings({
+      database,
+      idempotency,
+      events,
+      telemetry: new SettingsTelemetry(log),
+      view: settingsView,
+      wake: () => worker.wake(RANK_POLL_QUEUE),
+    });
+    const rankPolls = new RankPolls({
+      database,
+      lookup,
+      bindings,
+      game,
+      roleTasks,
+      telemetry: new RankPollTelemetry(metrics),
+      roundMs: config.RANK_POLL_SECONDS * 1000,
+    });
     const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
     const runner = new PreviewRunner({ database, lookup, bindings, chat });
     const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
     const queues = [
       intentQueue(changes),
       roleTasks.definition,
+      rankPolls.definition,
       roleChangeQueue(roles),
       nicknameQueue(nicknames),
       jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
@@ -187,12 +205,12 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
-    const writer = new MirrorWriter({ onChange: onMemberChange, events, telemetry: mirrorTelemetry });
-    const gateway = chatGateway(config, { database, discord, writer, telemetry: mirrorTelemetry });
+    const gateway = mirror.gateway(events, onMemberChange);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
+    service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     const { checks } = new GuildState(chat);
@@ -203,49 +221,29 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
     service.serveHttp(
       config,
-      { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes },
+      { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes, ...settingsRoutes },
       {
         ...membersHandlers({ lookup, tokens, verification }),
         ...guildsHandlers({ members }),
         ...directoryHandlers({ search, names, explanations }),
         ...syncHandlers({ roles, nicknames, jobs, previews }),
         ...previewHandlers({ previews }),
+        ...settingsHandlers({ settings }),
       },
     );
   },
 };
 
-interface ChatGatewayParts {
-  database: Database;
-  discord: Discord;
-  writer: MirrorWriter;
-  telemetry: MirrorTelemetry;
-}
-
-/** Creates the connection to the chat platform's websocket, if the configuration has one. */
-function chatGateway(config: MembersConfig, { discord, ...parts }: ChatGatewayParts): ChatGateway | undefined {
-  if (!config.CHAT_GATEWAY_ENABLED) return undefined;
-  if (config.PLATFORMS_PROXY !== undefined)
-    throw new ConfigError(['CHAT_GATEWAY_ENABLED cannot be used with PLATFORMS_PROXY: websockets are not proxied']);
-  return new ChatGateway({
-    ...parts,
-    readInfo: () => discord.gatewayInfo(),
-    token: config.CHAT_BOT_TOKEN,
-    shards: config.CHAT_GATEWAY_SHARDS,
-    maxShards: config.CHAT_GATEWAY_MAX_SHARDS,
-    holder: randomUUID(),
-  });
-}
-
 /** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
-  // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
+  // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
+  { table: 'members.known_ranks', column: 'seen_at', seconds: config.RETENTION_KNOWN_RANKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
   { table: 'members.binding_previews', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },

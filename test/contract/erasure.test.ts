@@ -37,6 +37,7 @@ const ARBITRARY: Record<string, string> = {
   'activity.actions.details': 'cleared with the target',
   'auth.audit.details': 'a rule, by the persons of the entry',
   'auth.sessions.guilds': 'the roles of the person of the session; deleted with it',
+  'members.known_ranks.ranks': 'ranks of the user by group; deleted with the row',
   'members.intents.claim': 'the name of a stored response',
   'members.intents.source': 'a rule',
   'members.nickname_changes.source': 'like that of recorded events; deleted within a day',

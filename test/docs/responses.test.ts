@@ -70,6 +70,8 @@ async function recordBindings(): Promise<void> {
 
 async function recordMembers(): Promise<void> {
   await recording.record('listRoles');
+  await recording.record('updateSettings');
+  await recording.record('getSettings');
   await recording.record('listMembers');
   await recording.record('getMember');
   await recording.record('searchPeople');

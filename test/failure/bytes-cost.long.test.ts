@@ -18,8 +18,8 @@ const MAX_CPU_MS = 2;
  */
 const CHUNK_FLOODS = ['2,500 chunks', '2,500 chunks without a key'];
 const MAX_CHUNK_FLOOD_CPU_MS = 3.6;
-const TIMES = amount(11, 50);
-const WARM_UP = amount(5, 20);
+const TIMES = amount(5, 50);
+const WARM_UP = amount(2, 20);
 
 let front: MeteredFront;
 beforeAll(async () => {

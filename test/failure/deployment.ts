@@ -150,7 +150,12 @@ export class Deployment {
   async startReplica(name: string, release = THIS_RELEASE): Promise<Replica> {
     const deployable = release.deployables.find((candidate) => candidate.name === name) as Deployable;
     const ports = await choosePorts(deployable);
-    const environment = { ...inheritedEnvironment(), LOG_LEVEL: 'warn', ...this.#options.environment };
+    const environment = {
+      ...inheritedEnvironment(),
+      LOG_LEVEL: 'warn',
+      GRPC_REFLECTION: 'false',
+      ...this.#options.environment,
+    };
     const replica: Replica = { deployable, ports, child: undefined as never, isReady: false, output: '' };
     replica.child = await startChild({
       command: await release.commandOf(deployable),

@@ -47,6 +47,7 @@ export async function startTestAuth(options: TestAuthOptions): Promise<TestAuth>
   const destination = { write: (line: string) => void log.push(line) };
   const environment = {
     LISTEN_HOST: '127.0.0.1',
+    GRPC_REFLECTION: 'false',
     INTERNAL_KEYS: internalKeysOf('auth', { internal: secrets, admin: adminSecrets }),
     DATABASE_URL: databaseUrl,
     DATABASE_DIRECT_URL: directUrl,

@@ -269,6 +269,7 @@ export class Network {
     return {
       ...this.#addresses,
       LISTEN_HOST: '127.0.0.1',
+      GRPC_REFLECTION: 'false',
       GATEWAY_PORT: '0',
       CHAT_BOT_TOKEN: 'test-bot-token',
       GAME_API_KEY: 'test-game-key',

@@ -56,6 +56,7 @@ import type {
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
+  GuildSettings,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -138,6 +139,7 @@ import type {
   UnlinkAccountResult,
   UnmutePlayerArgs,
   UpdateBindingArgs,
+  UpdateSettingsArgs,
   UpdateWebhookArgs,
   ValidateBindingArgs,
   ValidateBindingResult,
@@ -362,6 +364,28 @@ export class OperationMethods extends Client {
    */
   listRoles(options?: CallOptions): Promise<ListRolesResult> {
     return operations.listRoles(this, options);
+  }
+
+  /**
+   * Get the settings of the guild.
+   *
+   * All are off, except `sync_on_link`, until they are changed.
+   *
+   * The key needs the scope `sync:read`.
+   */
+  getSettings(options?: CallOptions): Promise<GuildSettings> {
+    return operations.getSettings(this, options);
+  }
+
+  /**
+   * Change settings of the guild.
+   *
+   * Omitted fields stay unchanged. Takes effect within 10 s. Changes no member: use `POST /sync/group`.
+   *
+   * The key needs the scope `sync:write`.
+   */
+  updateSettings(args?: UpdateSettingsArgs, options?: CallOptions): Promise<GuildSettings> {
+    return operations.updateSettings(this, args, options);
   }
 
   /**

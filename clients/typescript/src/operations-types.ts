@@ -1077,6 +1077,29 @@ export type RetainedKind =
   | 'stored_responses'
   | 'other';
 
+/** What the service does by itself in a guild */
+export type GuildSettings = {
+  /** Sync a member whose link changes */
+  sync_on_link: boolean;
+  /** Sync a linked user who joins */
+  sync_on_join: boolean;
+  /** Sync a member whose rank in a group of a binding changes */
+  sync_on_rank_change: boolean;
+  /** Nickname of synced members, as in `POST /sync/nickname`; null for none */
+  nickname_template: string | null;
+  /** Mirrors bans to the game platform */
+  mirror_bans: {
+    /** Universes to which bans are mirrored; empty for none */
+    universe_ids: number[];
+    /** Leave out the player's other accounts */
+    exclude_alts: boolean;
+  };
+  /** Mirror mutes to chat timeouts, and back */
+  mirror_timeouts: boolean;
+  /** Wake game servers for new commands */
+  push_commands: boolean;
+};
+
 /** Whether a player is banned, muted or flagged */
 export type PlayerStatus = {
   /** True if the player has an active ban */
@@ -1777,6 +1800,20 @@ export type ListMembersArgs = {
 export type GetMemberArgs = {
   /** Chat account ID (snowflake) */
   chatId: ChatId;
+};
+
+/** Arguments of `updateSettings`. */
+export type UpdateSettingsArgs = {
+  sync_on_link?: boolean | null;
+  sync_on_join?: boolean | null;
+  sync_on_rank_change?: boolean | null;
+  nickname_template?: string | null;
+  mirror_bans?: {
+    universe_ids?: NumericId[] | null;
+    exclude_alts?: boolean | null;
+  } | null;
+  mirror_timeouts?: boolean | null;
+  push_commands?: boolean | null;
 };
 
 /** Arguments of `searchPeople`. */

@@ -55,6 +55,7 @@ import type {
   GetVerificationTokenArgs,
   GetVerificationTokenResult,
   GetWebhookArgs,
+  GuildSettings,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -137,6 +138,7 @@ import type {
   UnlinkAccountResult,
   UnmutePlayerArgs,
   UpdateBindingArgs,
+  UpdateSettingsArgs,
   UpdateWebhookArgs,
   ValidateBindingArgs,
   ValidateBindingResult,
@@ -607,6 +609,52 @@ const LIST_ROLES: Operation = {
  */
 export function listRoles(client: Client, options?: CallOptions): Promise<ListRolesResult> {
   return client.request(LIST_ROLES, {}, options);
+}
+
+const GET_SETTINGS: Operation = {
+  name: 'getSettings',
+  method: 'GET',
+  path: '/api/v1/guilds/{guildId}/settings',
+  guild: 'path',
+  hasBody: false,
+  writes: false,
+  limit: { category: 'config_read', requests: 100 },
+};
+
+/**
+ * Get the settings of the guild.
+ *
+ * All are off, except `sync_on_link`, until they are changed.
+ *
+ * The key needs the scope `sync:read`.
+ */
+export function getSettings(client: Client, options?: CallOptions): Promise<GuildSettings> {
+  return client.request(GET_SETTINGS, {}, options);
+}
+
+const UPDATE_SETTINGS: Operation = {
+  name: 'updateSettings',
+  method: 'PATCH',
+  path: '/api/v1/guilds/{guildId}/settings',
+  guild: 'path',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'sync_write', requests: 30 },
+};
+
+/**
+ * Change settings of the guild.
+ *
+ * Omitted fields stay unchanged. Takes effect within 10 s. Changes no member: use `POST /sync/group`.
+ *
+ * The key needs the scope `sync:write`.
+ */
+export function updateSettings(
+  client: Client,
+  args: UpdateSettingsArgs = {},
+  options?: CallOptions,
+): Promise<GuildSettings> {
+  return client.request(UPDATE_SETTINGS, args, options);
 }
 
 const SEARCH_PEOPLE: Operation = {

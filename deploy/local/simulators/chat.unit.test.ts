@@ -30,7 +30,7 @@ test('roles have @everyone with the ID of the guild, and IDs and permissions are
     expect.objectContaining({
       id: roleId(9),
       managed: true,
-      permissions: '402653184',
+      permissions: '1099914280961',
       tags: { bot_id: '930000000000000001' },
     }),
   );

@@ -16,6 +16,15 @@ export class Windows {
     this.#clock = clock;
   }
 
+  /** The state of a limit, without counting a call. */
+  peek(key: string, limit: Limit): Standing {
+    const now = this.#clock();
+    const window = this.#windows.get(key);
+    const used = window && window.endsAt > now ? window.used : 0;
+    const remaining = Math.max(0, limit.count - used);
+    return { allowed: remaining > 0, limit, remaining, resetMs: used > 0 && window ? window.endsAt - now : 0 };
+  }
+
   /** Counts one call and returns whether it is within the limit. */
   take(key: string, limit: Limit): Standing {
     const now = this.#clock();

@@ -1,4 +1,5 @@
 import { createChat } from './chat.ts';
+import { MessageBus } from './game/messages.ts';
 import { createGame } from './game.ts';
 import { createOpenIdProvider } from './oidc/provider.ts';
 import { startReceiver } from './receiver/receiver.ts';
@@ -28,6 +29,8 @@ export type Simulators = {
   receiver: string;
   oidc: string;
   world: World;
+  /** The message bus of the game platform, to which simulated game servers subscribe. */
+  messages: MessageBus;
   stop: () => Promise<void>;
 };
 
@@ -47,17 +50,21 @@ export async function startSimulators(options: SimulatorOptions = {}): Promise<S
     oidcBrowserUrl: browserUrl,
   } = rest;
   const started: RunningServer[] = [];
-  const stop = async () => void (await Promise.all(started.map((server) => server.stop())));
+  const messages = new MessageBus(clock);
+  const stop = async () => {
+    messages.stop();
+    await Promise.all(started.map((server) => server.stop()));
+  };
   try {
     const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort, host);
     started.push(chat);
-    const game = await listen(createGame(world, { clock, limits, limitScale }), world, gamePort, host);
+    const game = await listen(createGame(world, messages, { clock, limits, limitScale }), world, gamePort, host);
     started.push(game);
     const receiver = await startReceiver({ port: receiverPort, host, print });
     started.push(receiver);
     const oidc = await listen(createOpenIdProvider(world, { clock, issuer, browserUrl }), world, oidcPort, host);
     started.push(oidc);
-    return { chat: chat.url, game: game.url, receiver: receiver.url, oidc: oidc.url, world, stop };
+    return { chat: chat.url, game: game.url, receiver: receiver.url, oidc: oidc.url, world, messages, stop };
   } catch (error) {
     await stop();
     throw error;

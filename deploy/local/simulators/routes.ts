@@ -23,7 +23,7 @@ export class Rejection extends Error {
   }
 }
 
-/** A row of a simulator's table: `:name` in the pattern is a path parameter. `limit` is the name of its rate limit. */
+/** A row of a simulator's table: `/:name` in the pattern is a path parameter. `limit` is the name of its rate limit. */
 export type Route<Limit extends string = string> = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   pattern: string;
@@ -31,14 +31,22 @@ export type Route<Limit extends string = string> = {
   handle: (call: Call) => Answer;
 };
 
-export type Found = { route: Route; params: Record<string, string> } | { allow: string[] };
+/** A route below `/__`, which may take its time. */
+export type Control = Omit<Route, 'handle'> & { handle: (call: Call) => Answer | Promise<Answer> };
+
+export type Found<Row> = { route: Row; params: Record<string, string> } | { allow: string[] };
+
+/** Only a name at the start of a segment is a parameter: `/universes/:universe:publishMessage` ends in a literal. */
+const PARAMETER = /\/:(\w+)/g;
 
 /** Returns the lookup function of a table: the route with its parameters, or the methods of the path (none: unknown path). */
-export function createTable(routes: Route[]): (method: string, path: string) => Found {
+export function createTable<Row extends Pick<Route, 'method' | 'pattern'>>(
+  routes: Row[],
+): (method: string, path: string) => Found<Row> {
   const rows = routes.map((route) => ({
     route,
-    names: [...route.pattern.matchAll(/:(\w+)/g)].map((match) => match[1] as string),
-    expression: new RegExp(`^${route.pattern.replaceAll(/:\w+/g, '([^/]+)')}$`),
+    names: [...route.pattern.matchAll(PARAMETER)].map((match) => match[1] as string),
+    expression: new RegExp(`^${route.pattern.replaceAll(PARAMETER, '/([^/]+)')}$`),
   }));
   return (method, path) => {
     const allow: string[] = [];
@@ -59,6 +67,11 @@ export function decode(text = ''): string {
   } catch {
     return text;
   }
+}
+
+/** True for a JSON object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A response with a body; default status 200. */

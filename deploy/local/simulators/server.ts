@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
 import type { Clock, Limit } from './limits.ts';
-import type { Answer, Call, Route } from './routes.ts';
+import type { Answer, Call, Control, Route } from './routes.ts';
 import { createTable, done, ok, Rejection } from './routes.ts';
 import type { World } from './world.ts';
 
@@ -13,12 +14,15 @@ import type { World } from './world.ts';
 export type Platform = {
   routes: Route[];
   /** Further routes below `/__`. */
-  controls: Route[];
+  controls: Control[];
   /** Authenticates and applies rate limits: returns response headers, or throws a Rejection. */
   admit: (call: Call, route: Route) => Record<string, string>;
   /** An error in the platform's format. */
   error: (status: number, path: string, retryAfter?: number) => Answer;
+  /** Serves websockets, if the platform has any. */
+  websocket?: { path: string; upgrade: Upgrade; stop: () => void };
 };
+type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** `limits` replaces limits by name; `limitScale` multiplies all. */
 export type PlatformOptions = { clock: Clock; limits?: Partial<Record<string, Limit>>; limitScale?: number };
@@ -42,11 +46,17 @@ export async function listen(
       response.destroy();
     });
   });
+  if (platform.websocket) server.on('upgrade', (...args) => void simulator.upgrade(...args));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => close(server) };
+  const stop = () => {
+    // Closing a server does not close the connections that it handed over.
+    platform.websocket?.stop();
+    return close(server);
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
 }
 
 async function close(server: Server): Promise<void> {
@@ -57,8 +67,8 @@ async function close(server: Server): Promise<void> {
 
 class Simulator {
   readonly #platform: Platform;
-  readonly #find: ReturnType<typeof createTable>;
-  readonly #findControl: ReturnType<typeof createTable>;
+  readonly #find: ReturnType<typeof createTable<Route>>;
+  readonly #findControl: ReturnType<typeof createTable<Control>>;
   readonly #faults = new Faults();
   readonly #calls = new Map<string, number>();
   readonly #statuses = new Map<number, number>();
@@ -74,8 +84,22 @@ class Simulator {
     const { method = 'GET', headers } = request;
     const body = await readBody(request);
     const call: Call = { method, path: pathname, params: {}, query: searchParams, headers, body };
-    if (pathname.startsWith('/__')) send(response, this.#control(call));
+    if (pathname.startsWith('/__')) send(response, await this.#control(call));
     else await this.#meetFault(call, response);
+  }
+
+  /** Hands a websocket over to the platform, unless a fault of its path prevents it. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => undefined);
+    const { websocket } = this.#platform;
+    const { pathname } = new URL(`http://localhost${request.url}`);
+    count(this.#calls, `UPGRADE ${websocket?.path === pathname ? pathname : '(unknown)'}`);
+    const fault = this.#faults.take(pathname);
+    if (fault?.delay_ms) await sleep(fault.delay_ms, undefined, { ref: false });
+    if (fault?.reset || socket.destroyed) socket.destroy();
+    else if (fault?.status || !websocket || websocket.path !== pathname)
+      socket.end(`HTTP/1.1 ${fault?.status ?? 404} Refused\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    else websocket.upgrade(request, socket, head);
   }
 
   async #meetFault(call: Call, response: ServerResponse): Promise<void> {
@@ -118,17 +142,17 @@ class Simulator {
     }
   }
 
-  #control(call: Call): Answer {
+  async #control(call: Call): Promise<Answer> {
     const found = this.#findControl(call.method, call.path);
     if (!('route' in found)) return ok({ error: 'no such control' }, found.allow.length > 0 ? 405 : 404);
     try {
-      return found.route.handle(call);
+      return await found.route.handle(call);
     } catch (error) {
       return ok({ error: error instanceof Error ? error.message : String(error) }, 400);
     }
   }
 
-  #controls(world: World): Route[] {
+  #controls(world: World): Control[] {
     const calls = () => ok({ calls: Object.fromEntries(this.#calls), statuses: Object.fromEntries(this.#statuses) });
     const forgetCalls = () => {
       this.#calls.clear();

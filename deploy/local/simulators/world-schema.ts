@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 /** A chat ID: a snowflake as a string. */
-const snowflake = z
+export const snowflake = z
   .string()
   .regex(/^[1-9][0-9]{16,19}$/)
   .refine((id) => BigInt(id) <= 18446744073709551615n, 'is more than 64 bits');
 /** A game ID: a positive integer that a double can hold. */
-const gameId = z.int().positive();
+export const gameId = z.int().positive();
 const time = z.iso.datetime({ offset: true }).default('2020-01-01T00:00:00Z');
 
-const roleSchema = z.strictObject({
+export const roleSchema = z.strictObject({
   id: snowflake,
   name: z.string().min(1).max(100),
   position: z.int().min(1),
@@ -29,6 +29,8 @@ const memberSchema = z.strictObject({
   nick: z.string().nullable().default(null),
   roles: z.array(snowflake).default([]),
   joined_at: time,
+  /** The end of the member's timeout; null or in the past: none. */
+  communication_disabled_until: z.iso.datetime({ offset: true }).nullable().default(null),
 });
 
 const botSchema = z.strictObject({
@@ -38,6 +40,9 @@ const botSchema = z.strictObject({
   /** Whether the privileged intent GUILD_MEMBERS is granted; listing members needs it. */
   members_intent: z.boolean().default(true),
 });
+
+/** The websocket; the interval is the platform's. */
+const gatewaySchema = z.strictObject({ heartbeat_interval_ms: z.int().min(10).max(600_000).default(41_250) });
 
 /** A person of the chat platform who may be in no guild. */
 const chatUserSchema = memberSchema.pick({ id: true, username: true, global_name: true });
@@ -72,6 +77,8 @@ const guildSchema = z
     owner_id: snowflake.nullable().default(null),
     roles: z.array(roleSchema).default([]),
     members: z.array(memberSchema).default([]),
+    /** Default: one channel, with the ID of the guild. */
+    channels: z.array(z.strictObject({ id: snowflake, name: z.string().min(1) })).default([]),
     bot: botSchema,
   })
   .superRefine((guild, context) => {
@@ -116,12 +123,28 @@ const userSchema = z.strictObject({
   assets: z.array(gameId).default([]),
   badges: z.array(gameId).default([]),
   inventory_private: z.boolean().default(false),
+  /** Other accounts of the same person: a restriction of one of them includes this user, unless it excludes such accounts. */
+  alternate_accounts: z.array(gameId).default([]),
   /** True if Open Cloud, and the route for a user's groups, respond with 400 to every request about this user. */
   rejected: z.boolean().default(false),
 });
 
+/** An API key of Open Cloud with what it may do. A key that is not listed may do everything. */
+const gameKeySchema = z.strictObject({
+  key: z.string().min(1),
+  name: z.string().min(1).default('key'),
+  owner_id: gameId.default(1),
+  /** Such as `universe.user-restriction:write`. */
+  scopes: z.array(z.string().regex(/^[a-z.-]+:[a-z]+$/)).default([]),
+  /** The universes that the key may be used for; null: all. */
+  universe_ids: z.array(gameId).nullable().default(null),
+  enabled: z.boolean().default(true),
+  expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
+});
+
 const gameSchema = z
   .strictObject({
+    keys: z.array(gameKeySchema).default([]),
     users: z.array(userSchema).default([]),
     groups: z.array(groupSchema).default([]),
     gamepasses: z.array(itemSchema).default([]),
@@ -129,6 +152,7 @@ const gameSchema = z
     badges: z.array(itemSchema).default([]),
   })
   .superRefine((game, context) => {
+    unique(context, ['keys'], game.keys, ({ key }) => key, 'key');
     unique(context, ['groups'], game.groups, (group) => group.id);
     const users = unique(context, ['users'], game.users, (user) => user.id);
     unique(context, ['users'], game.users, (user) => user.name.toLowerCase(), 'name');
@@ -160,6 +184,7 @@ export const worldSchema = z.strictObject({
     .strictObject({
       guilds: z.array(guildSchema).default([]),
       users: z.array(chatUserSchema).default([]),
+      gateway: gatewaySchema.prefault({}),
       oauth_client: clientSchema('940000000000000001', 'chat-client-secret'),
     })
     .prefault({})
@@ -177,6 +202,7 @@ export type ChatRole = ChatGuildData['roles'][number];
 export type ChatMember = ChatGuildData['members'][number];
 export type OpenIdPerson = WorldData['openid']['persons'][number];
 export type GameUser = WorldData['game']['users'][number];
+export type GameKey = WorldData['game']['keys'][number];
 export type GameGroupData = WorldData['game']['groups'][number];
 export type GameRole = GameGroupData['roles'][number];
 export type GameItem = WorldData['game']['badges'][number];

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { pathOf } from '#kit/files.ts';
+import { Application } from './chat/interactions/application.ts';
 import { Secrets } from './game/secrets.ts';
 import type {
   ChatGuildData,
@@ -14,10 +15,14 @@ import type {
 } from './world-schema.ts';
 import { worldSchema } from './world-schema.ts';
 
+export const CREATE_INSTANT_INVITE = 1n << 0n;
 export const ADMINISTRATOR = 1n << 3n;
 export const MANAGE_GUILD = 1n << 5n;
 export const MANAGE_NICKNAMES = 1n << 27n;
 export const MANAGE_ROLES = 1n << 28n;
+export const MODERATE_MEMBERS = 1n << 40n;
+/** The permissions of a bot that the world does not describe. */
+const BOT_PERMISSIONS = String(CREATE_INSTANT_INVITE | MANAGE_NICKNAMES | MANAGE_ROLES | MODERATE_MEMBERS);
 
 const demoWorld = pathOf('deploy/local/simulators/demo-world.json');
 
@@ -48,7 +53,10 @@ export class World {
   gamepasses!: Map<number, GameItem>;
   assets!: Map<number, GameItem>;
   badges!: Map<number, GameItem>;
-  /** The secrets of universes; they stay when the world is replaced. */
+  readonly #replaced = new Set<() => void>();
+  /** The application of the bot with the key that signs interactions; it stays when the world is replaced. */
+  readonly application = new Application();
+  /** The secrets of universes; they stay too. */
   readonly secrets = new Secrets();
 
   /** Throws an error that lists every fault with its path. */
@@ -72,6 +80,12 @@ export class World {
     this.gamepasses = byId(game.gamepasses);
     this.assets = byId(game.assets);
     this.badges = byId(game.badges);
+    for (const listener of this.#replaced) listener();
+  }
+
+  /** Calls a listener after each replacement of the world. */
+  onReplace(listener: () => void): void {
+    this.#replaced.add(listener);
   }
 
   #enrol(user: GameUser): void {
@@ -95,9 +109,33 @@ export function loadWorld(path: string | undefined): World {
 function indexGuild(data: ChatGuildData): ChatGuild {
   addBotRoles(data);
   addPermissions(data);
-  const bot: ChatMember = { ...data.bot, global_name: null, nick: null, joined_at: '2020-01-01T00:00:00Z' };
+  // The oldest text channel of the platform's guilds once had the ID of its guild.
+  if (data.channels.length === 0) data.channels.push({ id: data.id, name: 'general' });
+  const { id, username, roles } = data.bot;
+  const bot: ChatMember = { ...newMember({ id, username, global_name: null }, '2020-01-01T00:00:00Z'), roles };
   const sorted = [...data.members, bot].sort((left, right) => compareIds(left.id, right.id));
   return { data, roles: byId(data.roles), members: byId(sorted), sorted };
+}
+
+/** A member without roles, who joined at the given time. */
+export function newMember(user: Pick<ChatMember, 'id' | 'username' | 'global_name'>, joinedAt: string): ChatMember {
+  const { id, username, global_name } = user;
+  return { id, username, global_name, nick: null, roles: [], joined_at: joinedAt, communication_disabled_until: null };
+}
+
+/** Adds a member to a guild and its indexes. */
+export function addMember(guild: ChatGuild, member: ChatMember): void {
+  guild.data.members.push(member);
+  guild.members.set(member.id, member);
+  const index = guild.sorted.findIndex((other) => compareIds(other.id, member.id) > 0);
+  guild.sorted.splice(index < 0 ? guild.sorted.length : index, 0, member);
+}
+
+/** Removes a member from a guild and its indexes. */
+export function removeMember(guild: ChatGuild, member: ChatMember): void {
+  guild.data.members.splice(guild.data.members.indexOf(member), 1);
+  guild.members.delete(member.id);
+  guild.sorted.splice(guild.sorted.indexOf(member), 1);
 }
 
 /** Adds the managed role of the bot. If the world file names but does not describe it, it is above all other roles. */
@@ -112,7 +150,7 @@ function addBotRoles(data: ChatGuildData): void {
 /** Without permissions in the file, the bot has those that it needs. */
 function addPermissions(data: ChatGuildData): void {
   for (const role of data.roles) {
-    role.permissions ??= data.bot.roles.includes(role.id) ? String(MANAGE_NICKNAMES | MANAGE_ROLES) : '0';
+    role.permissions ??= data.bot.roles.includes(role.id) ? BOT_PERMISSIONS : '0';
   }
 }
 

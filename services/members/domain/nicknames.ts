@@ -20,17 +20,25 @@ const NOT_PERMITTED = "The bot lacks the permission to manage this member's nick
 /** The game platform's name for the rank of users who are not in a group. */
 const NO_RANK = 'Guest';
 
-/** A request to set a member's nickname, given as the nickname itself or as a template for it. */
-export interface NicknameRequest {
-  chatId: string;
+/** A nickname, given as the nickname itself or as a template for it. */
+interface WantedNickname {
   /** The nickname to set; null removes the member's nickname, undefined means that `template` is used. */
-  nickname: string | null | undefined;
+  nickname?: string | null | undefined;
   template: string | undefined;
   /**
    * The group whose rank name fills `{rank_name}` in the template; if undefined, the group of the guild's first rank
    * binding.
    */
-  gameGroupId: number | undefined;
+  gameGroupId?: number | undefined;
+  /** If true, a nickname that is too long is cut. */
+  isCut?: boolean;
+  /** The member's link, if the caller has read it. */
+  link?: Link;
+}
+
+/** A request to set a member's nickname. */
+export interface NicknameRequest extends WantedNickname {
+  chatId: string;
 }
 
 export interface NicknameChange {
@@ -108,17 +116,28 @@ export class Nicknames {
     });
   }
 
+  /**
+   * Sets the nickname of a member from a template, if it differs from the current one. A nickname that is too long is
+   * cut. `member` and `link` must have just been read. Throws an error below 500 if the nickname cannot be set.
+   */
+  async apply(guildId: string, member: ChatMember, link: Link, template: string): Promise<void> {
+    const { begun } = await this.#set(guildId, member, { template, link, isCut: true });
+    const name = { guildId, chatId: member.chatId };
+    if (begun) await this.#options.database.transaction((transaction) => this.#report(transaction, name, begun));
+  }
+
   async #sync(guildId: string, request: NicknameRequest): Promise<Synced> {
-    const { chat, telemetry, database } = this.#options;
-    const name = { guildId, chatId: request.chatId };
-    const [member, earlier] = await Promise.all([
-      chat.member(guildId, request.chatId),
-      findBegunNickname(database, name),
-    ]);
+    const member = await this.#options.chat.member(guildId, request.chatId);
     if (!member) throw notInGuild();
-    const to = normalized(
-      request.template === undefined ? request.nickname : await this.#fill(guildId, member, request),
-    );
+    return this.#set(guildId, member, request);
+  }
+
+  async #set(guildId: string, member: ChatMember, wanted: WantedNickname): Promise<Synced> {
+    const { telemetry, database } = this.#options;
+    const name = { guildId, chatId: member.chatId };
+    const text = wanted.template === undefined ? wanted.nickname : await this.#fill(guildId, member, wanted);
+    const to = normalized(text, wanted.isCut);
+    const earlier = await findBegunNickname(database, name);
     const change = { chat_id: member.chatId, from: member.nickname, to };
     const isChanged = to !== member.nickname;
     const isMade = earlier?.to === member.nickname;
@@ -152,10 +171,14 @@ export class Nicknames {
     if (outcome !== 'done') throw notApplicable(NOT_PERMITTED);
   }
 
-  async #fill(guildId: string, member: ChatMember, { template = '', gameGroupId }: NicknameRequest): Promise<string> {
+  async #fill(
+    guildId: string,
+    member: ChatMember,
+    { template = '', gameGroupId, link: known }: WantedNickname,
+  ): Promise<string> {
     const values = new Map([['chat_username', member.username]]);
     if (/\{(?:game_username|rank_name)\}/.test(template)) {
-      const link = await this.#linkOf(guildId, member.chatId);
+      const link = known ?? (await this.#linkOf(guildId, member.chatId));
       values.set('game_username', link.gameUsername);
       if (template.includes('{rank_name}')) {
         const groupId = gameGroupId ?? (await this.#groupOf(guildId));
@@ -193,13 +216,16 @@ export class Nicknames {
   }
 }
 
-/** Returns the nickname without surrounding spaces, or null if it is empty. Throws NOT_APPLICABLE if it is too long. */
-function normalized(nickname: string | null | undefined): string | null {
+/**
+ * Returns the nickname without surrounding spaces, or null if it is empty. If it is too long, it is cut with `isCut`;
+ * otherwise throws NOT_APPLICABLE.
+ */
+function normalized(nickname: string | null | undefined, isCut = false): string | null {
   const text = nickname?.trim() ?? '';
-  if (Array.from(text).length > MAX_CHARACTERS) {
-    throw notApplicable(`The nickname "${text}" has more than ${MAX_CHARACTERS} characters`);
-  }
-  return text === '' ? null : text;
+  const characters = Array.from(text);
+  if (characters.length <= MAX_CHARACTERS) return text === '' ? null : text;
+  if (isCut) return characters.slice(0, MAX_CHARACTERS).join('').trim();
+  throw notApplicable(`The nickname "${text}" has more than ${MAX_CHARACTERS} characters`);
 }
 
 const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });

@@ -3,7 +3,7 @@ import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
+import type { ChatChangeRequest, ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';
 import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store/role-changes.ts';
@@ -25,6 +25,8 @@ export interface Done {
   changes: Changes;
   /** True if the chat account is not in the guild. */
   isAbsent: boolean;
+  /** The member with the roles after the changes; undefined if the chat platform was not called, or knows none. */
+  member?: ChatMember;
 }
 
 /** Options of a change of roles. */
@@ -98,7 +100,7 @@ export class RoleChanges {
   }
 
   /**
-   * Plans a member's role changes, and returns the roles that the member has now. The member is read without a cache.
+   * Plans a member's role changes, and returns the member as it is now. The member is read without a cache.
    * The guild's roles are reloaded if the role of a role binding is not among the cached ones.
    */
   async #plan(
@@ -106,14 +108,14 @@ export class RoleChanges {
     verdicts: RoleVerdicts,
     granted: readonly string[],
     mayReload = true,
-  ): Promise<{ plan: RolePlan; held: readonly string[] } | undefined> {
+  ): Promise<{ plan: RolePlan; found: ChatMember } | undefined> {
     const { chat } = this.#options;
     const [member, cachedRoles] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
     if (!member) return undefined;
     const plan = (guildRoles: typeof cachedRoles) => planRoles({ guildRoles, held: member.roles, granted, verdicts });
     const first = plan(cachedRoles);
     const isStale = mayReload && first.failed.some(({ code }) => code === 'ROLE_UNKNOWN');
-    return { plan: isStale ? plan(await chat.roles(guildId, { fresh: true })) : first, held: member.roles };
+    return { plan: isStale ? plan(await chat.roles(guildId, { fresh: true })) : first, found: member };
   }
 
   /**
@@ -136,15 +138,15 @@ export class RoleChanges {
     // The usual case after an unlink: no synchronisation has assigned a role to the member, so there is nothing to
     // remove, and the chat platform need not be called.
     if (!link && granted.length === 0 && !begun) return { unchanged: [], changes, isAbsent: false };
-    const found = await this.#plan(member, verdicts, granted, only === undefined);
-    if (!found) {
+    const planned = await this.#plan(member, verdicts, granted, only === undefined);
+    if (!planned) {
       await store.deleteGrants(database, member, granted);
       if (begun) await endChanges(database, member);
       return { unchanged: [], changes, isAbsent: true };
     }
-    const { plan, held } = found;
+    const { plan, found } = planned;
     changes.failed.push(...plan.failed);
-    const earlier = madeChanges(begun, held);
+    const earlier = madeChanges(begun, found.roles);
     if (plan.forget.length + plan.add.length > 0) await lock.renew();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
     const isChanging = plan.add.length + plan.remove.length > 0;
@@ -159,7 +161,8 @@ export class RoleChanges {
       reportsFailures,
     });
     telemetry.rolesSynced(member.guildId, member.chatId, changes);
-    return { unchanged: plan.unchanged, changes, isAbsent: false };
+    const roles = [...found.roles.filter((roleId) => !changes.removed.includes(roleId)), ...changes.added];
+    return { unchanged: plan.unchanged, changes, isAbsent: false, member: { ...found, roles } };
   }
 
   /**

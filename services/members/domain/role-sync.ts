@@ -2,6 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { ChatMember } from '#platforms/chat.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
@@ -23,6 +24,13 @@ export interface RoleSyncResult {
   failed: RoleFailure[];
   nickname: null;
   bindings: { evaluated: number; matched: number; unknown: number };
+}
+
+/** A linked member whose roles follow the role bindings. */
+export interface FollowedMember {
+  link: Link;
+  member: ChatMember;
+  verdicts: readonly RoleVerdict[];
 }
 
 export interface RoleSyncOptions {
@@ -71,8 +79,9 @@ export class RoleSync {
    * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
    * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
    * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
+   * Returns the member if it is linked and in the guild.
    */
-  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<void> {
+  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<FollowedMember | undefined> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
@@ -86,7 +95,7 @@ export class RoleSync {
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
       if (!link && failed.length > 0)
         throw new ApiError('NOT_APPLICABLE', { message: 'A granted role cannot be removed' });
-      return;
+      return link && done.member && { link, member: done.member, verdicts };
     }
     throw changing();
   }

@@ -9,6 +9,7 @@ import { QueueWorker } from '#kit/queue/worker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
+import type { RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import { RoleTaskTelemetry } from '../telemetry/tasks.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './role-tasks.ts';
@@ -54,7 +55,7 @@ async function startTasks(): Promise<RoleTasks> {
   const metrics = new Metrics();
   const log = pino({ level: 'silent' });
   const roles = {
-    async follow(member: MemberName) {
+    async follow(member: MemberName): Promise<undefined> {
       running.push(member);
       maxRunning = Math.max(maxRunning, running.length);
       maxOfGuild = Math.max(maxOfGuild, running.filter(({ guildId }) => guildId === member.guildId).length);
@@ -68,12 +69,21 @@ async function startTasks(): Promise<RoleTasks> {
   };
   const telemetry = new RoleTaskTelemetry(metrics, log);
   const begin = (item: ItemKey) => worker.begin(ROLE_TASK_QUEUE, item);
-  const tasks = new RoleTasks({ roles, newId: randomUUID, telemetry, begin });
+  const nicknames = { follow: async () => undefined };
+  const wake = () => worker.wake(ROLE_TASK_QUEUE);
+  const tasks = new RoleTasks({ roles, nicknames, newId: randomUUID, telemetry, begin, wake });
   const limits = { maxAttempts: 12, maxOutageSeconds: 86_400 };
   const worker = new QueueWorker([tasks.definition], { database, limits, metrics, log });
   workers.push(worker);
   await worker.start();
   return tasks;
+}
+
+/** Queues the role task of a member whose link was created. */
+async function linked(tasks: RoleTasks, member: MemberName): Promise<RoleTask> {
+  const task = await tasks.queue(database, member, 'link');
+  if (!task) throw new Error('the guild does not synchronise roles after a link');
+  return task;
 }
 
 const chatId = (number: number) => String(920000000000000000n + BigInt(number));
@@ -85,10 +95,10 @@ test('many tasks of one guild run two at a time, and another guild does not wait
   const gate = Promise.withResolvers<void>();
   follow = ({ guildId }) => (guildId === BUSY ? gate.promise : Promise.resolve());
   for (let number = 1; number <= 60; number++) {
-    tasks.begin(await tasks.queue(database, { guildId: BUSY, chatId: chatId(number) }));
+    tasks.begin(await linked(tasks, { guildId: BUSY, chatId: chatId(number) }));
   }
   await expect.poll(() => running.length).toBe(MAX_RUNNING_PER_GUILD);
-  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  tasks.begin(await linked(tasks, { guildId: QUIET, chatId: chatId(1) }));
   await expect.poll(() => done.map(({ guildId }) => guildId)).toEqual([QUIET]);
   expect(maxOfGuild).toBe(MAX_RUNNING_PER_GUILD);
   gate.resolve();
@@ -102,9 +112,7 @@ test('a process runs at most eight tasks at a time, of any number of guilds', as
   const gate = Promise.withResolvers<void>();
   follow = () => gate.promise;
   for (let number = 1; number <= 30; number++) {
-    tasks.begin(
-      await tasks.queue(database, { guildId: String(900000000000000100n + BigInt(number)), chatId: chatId(1) }),
-    );
+    tasks.begin(await linked(tasks, { guildId: String(900000000000000100n + BigInt(number)), chatId: chatId(1) }));
   }
   await expect.poll(() => running.length).toBe(MAX_RUNNING);
   gate.resolve();
@@ -116,7 +124,7 @@ test('tasks run with the purpose background, also those that a request begins', 
   const purposes: string[] = [];
   follow = async () => void purposes.push(currentPurpose());
   const tasks = await startTasks();
-  const task = await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) });
+  const task = await linked(tasks, { guildId: QUIET, chatId: chatId(1) });
   tasks.begin(task);
   await tasks.attempted(task, 10_000);
   expect(purposes).toEqual(['background']);
@@ -135,7 +143,7 @@ test('waiting tasks are not written to, and renewing a lease is a HOT update', a
   const gate = Promise.withResolvers<void>();
   follow = () => gate.promise;
   for (let number = 1; number <= 40; number++) {
-    tasks.begin(await tasks.queue(database, { guildId: BUSY, chatId: chatId(number) }));
+    tasks.begin(await linked(tasks, { guildId: BUSY, chatId: chatId(number) }));
   }
   await expect.poll(() => running.length).toBe(MAX_RUNNING_PER_GUILD);
   const before = await updates();
@@ -154,7 +162,7 @@ test('a failing task is retried with growing delays, and finally becomes a dead 
     throw new ApiError('PLATFORM_ERROR', { message: 'The chat platform rejects the bot' });
   };
   const tasks = await startTasks();
-  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  tasks.begin(await linked(tasks, { guildId: QUIET, chatId: chatId(1) }));
   const idle = { leased_until: null, state: 'queued' };
   const error = 'PLATFORM_ERROR: The chat platform rejects the bot';
   await expect.poll(row).toMatchObject({ ...idle, attempts: 1, last_error: error });
@@ -172,7 +180,7 @@ test('a failing task is retried with growing delays, and finally becomes a dead 
   expect(await row()).toMatchObject({ state: 'dead', attempts: 150 });
   // A new link queues a new task for the member.
   follow = async () => undefined;
-  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  tasks.begin(await linked(tasks, { guildId: QUIET, chatId: chatId(1) }));
   await expect.poll(count).toBe(0);
 }, 60_000);
 
@@ -184,7 +192,7 @@ test('the task of a process that died is taken over when its lease has ended by 
     [QUIET, chatId(1)],
   );
   // A later task of the guild shows that the worker has looked for due tasks.
-  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(2) }));
+  tasks.begin(await linked(tasks, { guildId: QUIET, chatId: chatId(2) }));
   await expect.poll(count).toBe(1);
   expect(done).toHaveLength(1);
   await time.advance(3_600_000);

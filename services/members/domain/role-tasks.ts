@@ -1,12 +1,17 @@
+import { performance } from 'node:perf_hooks';
 import { withPurpose } from '#kit/context.ts';
 import { currentEventSource, withEventSource } from '#kit/events/source.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
 import { backoffMs } from '#kit/resilience/backoff.ts';
 import { sourceOfResults } from '../events.ts';
-import { insertTask, ROLE_TASKS, type RoleTask } from '../store/role-tasks.ts';
+import { findSettings } from '../store/guild-settings.ts';
+import type { Change } from '../store/intents.ts';
+import { deleteKnownRanks } from '../store/known-ranks.ts';
+import { insertTask, insertTasks, ROLE_TASKS, type RoleTask, type RoleTaskCause } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';
+import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import type { RoleSync } from './role-sync.ts';
 
 export const ROLE_TASK_QUEUE = 'role-tasks';
@@ -26,11 +31,12 @@ const MAX_ATTEMPTS = 150;
 /** The number of attempts whose failures are reported as events; later attempts mostly fail for the same reason. */
 const MAX_REPORTED_ATTEMPTS = 3;
 
-type TaskData = Pick<RoleTask, 'version' | 'source'>;
+type TaskData = Pick<RoleTask, 'version' | 'source' | 'cause'> & { ageSeconds: number };
 type TaskItem = ClaimedItem<TaskData>;
 
 export interface RoleTasksOptions {
   roles: Pick<RoleSync, 'follow'>;
+  nicknames: Pick<AutomaticNicknames, 'follow'>;
   /** Returns a new UUID, which identifies one version of a member's role task. */
   newId: () => string;
   telemetry: RoleTaskTelemetry;
@@ -39,9 +45,14 @@ export interface RoleTasksOptions {
    * attempt if this process is already running the maximum number of tasks. Never rejects.
    */
   begin: (item: ItemKey) => Promise<boolean>;
+  /** Looks for due role tasks. */
+  wake: () => void;
 }
 
-/** The queue that synchronises, in the background, the roles of members whose link has changed. */
+/**
+ * The queue that synchronises, in the background, the roles of members whose link, membership or rank has changed, and
+ * then their nicknames.
+ */
 export class RoleTasks {
   readonly #options: RoleTasksOptions;
   /**
@@ -82,12 +93,32 @@ export class RoleTasks {
 
   /**
    * Queues an update of a member's roles (a role task) in the transaction that changes the member's link. Call `begin`
-   * after the commit.
+   * after the commit. Returns undefined if the guild's settings say that roles do not follow a new link. A removed link
+   * always takes back the roles that it gave.
    */
-  async queue(transaction: Queryable, member: MemberName): Promise<RoleTask> {
-    const task = { ...member, version: this.#options.newId(), source: currentEventSource() ?? null };
+  async queue(transaction: Queryable, member: MemberName, kind: Change['kind']): Promise<RoleTask | undefined> {
+    const { guildId, chatId } = member;
+    if (kind === 'unlink') await deleteKnownRanks(transaction, guildId, chatId);
+    else if (!(await findSettings(transaction, guildId)).syncOnLink) return undefined;
+    const source = currentEventSource() ?? null;
+    const task = { ...member, version: this.#options.newId(), source, cause: 'link' } as const;
     await insertTask(transaction, task);
     return task;
+  }
+
+  /**
+   * Queues updates of the roles of members after something that was noticed on a platform, in the transaction that
+   * stores it. Workers begin after the commit. `chatIds` has no duplicates.
+   */
+  async queueAll(
+    transaction: Transaction,
+    guildId: string,
+    chatIds: readonly string[],
+    cause: Exclude<RoleTaskCause, 'link'>,
+  ): Promise<void> {
+    if (chatIds.length === 0) return;
+    await insertTasks(transaction, guildId, chatIds, cause);
+    transaction.afterCommit(this.#options.wake);
   }
 
   /**
@@ -115,14 +146,20 @@ export class RoleTasks {
   }
 
   #handle({ guildId, id, attempts, data }: TaskItem): Promise<void> {
-    const { roles } = this.#options;
+    const { roles, nicknames, telemetry } = this.#options;
+    const startedAt = performance.now();
     const reportsFailures = attempts <= MAX_REPORTED_ATTEMPTS;
-    const follow = () => roles.follow({ guildId, chatId: id }, { reportsFailures });
+    const follow = async () => {
+      const followed = await roles.follow({ guildId, chatId: id }, { reportsFailures });
+      if (followed) await nicknames.follow(guildId, followed);
+      telemetry.updated(data.cause, data.ageSeconds + (performance.now() - startedAt) / 1000);
+    };
     return withEventSource(sourceOfResults(data.source), follow);
   }
 
-  #settled({ guildId, id, attempts, data: { version } }: TaskItem, end: AttemptEnd): void {
-    this.#options.telemetry.settled({ guildId, chatId: id, attempts }, end);
+  #settled({ guildId, id, attempts, data }: TaskItem, end: AttemptEnd): void {
+    const { version, cause } = data;
+    this.#options.telemetry.settled({ guildId, chatId: id, attempts, cause }, end);
     this.#waiting.get(version)?.resolve();
   }
 }

@@ -1,5 +1,6 @@
 import type { ChatRole } from '#platforms/chat.ts';
 import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
 import type { ChangeViews } from '../domain/changes.ts';
 import type { LinkedMember } from '../domain/members.ts';
 import type { Person } from '../domain/people-search.ts';
@@ -61,5 +62,21 @@ export function explainedRoleView({ roleId, roleName, hasRole, action, blocked, 
     action,
     blocked,
     bindings: bindings.map(({ bindingId, ...binding }) => ({ binding_id: bindingId, ...binding })),
+  };
+}
+
+/** Converts the settings of a guild to their form in REST responses. */
+export function settingsView(settings: GuildSettings) {
+  return {
+    sync_on_link: settings.syncOnLink,
+    sync_on_join: settings.syncOnJoin,
+    sync_on_rank_change: settings.syncOnRankChange,
+    nickname_template: settings.nicknameTemplate ?? null,
+    mirror_bans: {
+      universe_ids: settings.mirrorBansUniverseIds,
+      exclude_alts: settings.mirrorBansExcludeAlts,
+    },
+    mirror_timeouts: settings.mirrorTimeouts,
+    push_commands: settings.pushCommands,
   };
 }

@@ -29,7 +29,7 @@ export class MembersTelemetry {
     );
     this.#nicknames = metrics.counter(
       'members_nicknames_synced_total',
-      'Nicknames synchronised, by whether the nickname had to be changed',
+      'Nicknames synchronised, by outcome: changed, unchanged, or failed because the bot cannot set it',
       ['outcome'],
     );
     this.#roles = metrics.counter(
@@ -108,6 +108,12 @@ export class MembersTelemetry {
       { guild_id: guildId, chat_id: chatId, failed },
       'failed to remove granted roles after an unlink, will retry',
     );
+  }
+
+  /** Counts and logs a nickname that should follow the member's roles, and that the bot cannot set. */
+  nicknameNotSet({ guildId, chatId }: MemberName, { code, message }: { code: string; message: string }): void {
+    this.#nicknames.inc({ outcome: 'failed' });
+    this.#log.info({ guild_id: guildId, chat_id: chatId, code, reason: message }, 'nickname could not be set');
   }
 
   nicknameSynced(guildId: string, chatId: string, changed: boolean): void {

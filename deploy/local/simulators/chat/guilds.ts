@@ -29,7 +29,18 @@ export function guildRoutes(world: World, person: (call: Call) => Answer): ChatR
       limit: 'guild-read',
       handle: (call) => ok(countRoles(findGuild(world, call))),
     },
+    {
+      method: 'GET',
+      pattern: '/api/v10/guilds/:guild/channels',
+      limit: 'guild-read',
+      handle: (call) => ok(viewChannels(findGuild(world, call))),
+    },
   ];
+}
+
+/** The channels of a guild in the platform's format. */
+export function viewChannels({ data }: ChatGuild) {
+  return data.channels.map(({ id, name }, position) => ({ id, name, type: 0, guild_id: data.id, position }));
 }
 
 /** A path parameter that must be a snowflake. */
@@ -46,7 +57,7 @@ export function findGuild(world: World, call: Call): ChatGuild {
 }
 
 /** The bot of the token. The same bot is in every guild, so the first guild has it. */
-export function tokenBot(world: World): { id: string; username: string } {
+export function tokenBot(world: World): ChatGuild['data']['bot'] {
   return world.data.chat.guilds[0]?.bot ?? refuse(401, 0, '401: Unauthorized');
 }
 
@@ -77,14 +88,22 @@ export function viewUser(user: Pick<ChatMember, 'id' | 'username' | 'global_name
   return { id, username, global_name, avatar: null, discriminator: '0', public_flags: 0, flags: 0, bot };
 }
 
-function viewGuild(guild: ChatGuild) {
+/** A guild in the platform's format. */
+export function viewGuild(guild: ChatGuild) {
   const { id, name, owner_id } = guild.data;
   return { id, name, owner_id, icon: null, roles: viewRoles(guild) };
 }
 
-function viewRoles({ data }: ChatGuild) {
-  const everyone = { id: data.id, name: '@everyone', position: 0, managed: false, color: 0, permissions: '1024' };
-  return [everyone, ...data.roles].map((role) => ({
+/** All roles of a guild with @everyone, in the platform's format. */
+export function viewRoles(guild: ChatGuild) {
+  const { id, roles } = guild.data;
+  const everyone = { id, name: '@everyone', position: 0, managed: false, color: 0, permissions: '1024' };
+  return [everyone, ...roles].map((role) => viewRole(guild, role));
+}
+
+/** A role in the platform's format. */
+export function viewRole({ data }: ChatGuild, role: ChatRole) {
+  return {
     ...role,
     colors: { primary_color: role.color, secondary_color: null, tertiary_color: null },
     hoist: false,
@@ -93,7 +112,7 @@ function viewRoles({ data }: ChatGuild) {
     mentionable: false,
     flags: 0,
     ...(data.bot.roles.includes(role.id) && role.managed && { tags: { bot_id: data.bot.id } }),
-  }));
+  };
 }
 
 function countRoles(guild: ChatGuild): Record<string, number> {

@@ -15,10 +15,10 @@ const LARGEST_PAGE = 200;
 const EVERY_PERMISSION = (1n << 50n) - 1n;
 const VIEW_CHANNEL = 1n << 10n;
 
-type ChatUser = Pick<ChatMember, 'id' | 'username' | 'global_name'>;
+export type ChatUser = Pick<ChatMember, 'id' | 'username' | 'global_name'>;
 
 /** The persons of the chat platform: the members of all guilds, and those who are in none. */
-function usersOf(world: World): Map<string, ChatUser> {
+export function usersOf(world: World): Map<string, ChatUser> {
   const { guilds, users } = world.data.chat;
   const all: ChatUser[] = [...users, ...guilds.flatMap(({ members }) => members)];
   return new Map(all.map((user) => [user.id, user]));
@@ -67,7 +67,13 @@ export class ChatOAuth {
 
   controls(): Route[] {
     const withdraw = done(({ query }) => this.#server.withdraw(query.get('person') ?? undefined));
+    const grant = ({ body }: Call) => {
+      const { person, scope } = (body ?? {}) as Record<string, unknown>;
+      const { access_token, refresh_token } = this.#server.grant(String(person), String(scope));
+      return ok({ access_token, refresh_token }, 201);
+    };
     return [
+      { method: 'POST', pattern: '/__access_tokens', handle: grant },
       { method: 'DELETE', pattern: '/__grants', handle: withdraw },
       { method: 'DELETE', pattern: '/__access_tokens', handle: done(() => this.#server.expireAccess()) },
     ];
@@ -76,6 +82,12 @@ export class ChatOAuth {
   /** What the person of a bearer token allowed; undefined if the token is not valid. */
   grantOf(call: Call): Grant | undefined {
     return this.#server.grantOf(call);
+  }
+
+  /** The account that an access token of the application stands for, if its person granted the scope. */
+  userOf(token: string, scope: string): ChatUser | undefined {
+    const grant = this.#server.grantOfToken(token);
+    return grant?.scope.split(' ').includes(scope) ? usersOf(this.#world).get(grant.person) : undefined;
   }
 
   /** The account of a bearer token. */
@@ -122,6 +134,12 @@ function permissionsOf({ data, roles, members }: ChatGuild, id: string): bigint 
   if (data.owner_id === id) return EVERY_PERMISSION;
   const held = (members.get(id)?.roles ?? []).map((role) => BigInt(roles.get(role)?.permissions ?? '0'));
   return held.reduce((all, permissions) => all | permissions, VIEW_CHANNEL);
+}
+
+/** The permissions of a member as interactions show them: an administrator has all. */
+export function effectivePermissions(guild: ChatGuild, id: string): bigint {
+  const permissions = permissionsOf(guild, id);
+  return permissions & ADMINISTRATOR ? EVERY_PERMISSION : permissions;
 }
 
 function viewOwnGuild(guild: ChatGuild, id: string) {

@@ -80,7 +80,16 @@ export class AuthorizationServer {
     const form = this.#authenticated(call);
     const type = form.get('grant_type');
     if (type !== 'authorization_code' && type !== 'refresh_token') fail(400, 'unsupported_grant_type');
-    const grant = type === 'refresh_token' ? this.#takeRefresh(form) : this.#takeCode(form);
+    return this.#tokensFor(type === 'refresh_token' ? this.#takeRefresh(form) : this.#takeCode(form));
+  }
+
+  /** Tokens of a person who allows the scope without having been asked. */
+  grant(person: string, scope: string): Tokens {
+    const clientId = this.#options.client().client_id;
+    return this.#tokensFor({ person, clientId, scope, redirectUri: '', nonce: undefined, challenge: undefined });
+  }
+
+  #tokensFor(grant: Grant): Tokens {
     const expiresAt = this.#options.clock() + this.#options.accessSeconds * 1000;
     return {
       grant,
@@ -92,7 +101,12 @@ export class AuthorizationServer {
   /** The grant of the access token of a request; undefined if the token is unknown, expired or revoked. */
   grantOf({ headers }: Call): Grant | undefined {
     const [, token] = /^Bearer (\S+)$/.exec(headers.authorization ?? '') ?? [];
-    const found = this.#access.get(token ?? '');
+    return this.grantOfToken(token ?? '');
+  }
+
+  /** The grant of an access token; undefined if the token is unknown, expired or revoked. */
+  grantOfToken(token: string): Grant | undefined {
+    const found = this.#access.get(token);
     return found && found.expiresAt > this.#options.clock() ? found.grant : undefined;
   }
 

@@ -40,6 +40,7 @@ export const auditTexts = {
     'binding.updated': 'Changed a role binding',
     'binding.removed': 'Removed a role binding',
     'sync.requested': 'Started a sync',
+    'settings.updated': 'Changed settings',
     'command.sent': 'Sent a command',
     'command.cancelled': 'Cancelled a command',
     'webhook.created': 'Added a webhook',
