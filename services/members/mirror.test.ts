@@ -61,10 +61,10 @@ const rolesOf = async (chatId: string) =>
 const totalCalls = async () => Object.values(await chat.calls()).reduce((sum, calls) => sum + calls, 0);
 const eventsOf = async (chatId: string) =>
   (
-    await fixture.query(`SELECT type FROM members.events WHERE guild_id = $1 AND data->>'chat_id' = $2 ORDER BY number`, [
-      GUILD,
-      chatId,
-    ])
+    await fixture.query(
+      `SELECT type FROM members.events WHERE guild_id = $1 AND data->>'chat_id' = $2 ORDER BY number`,
+      [GUILD, chatId],
+    )
   ).map(({ type }) => type);
 let last = 0;
 const newUser = () => String(925000000000000000n + BigInt(++last));

@@ -38,9 +38,7 @@ const memberJoined = z
   })
   .meta({ id: 'MemberJoined', description: 'An account joined the guild' });
 
-const memberLeft = z
-  .object({ chat_id: chatId })
-  .meta({ id: 'MemberLeft', description: 'An account left the guild' });
+const memberLeft = z.object({ chat_id: chatId }).meta({ id: 'MemberLeft', description: 'An account left the guild' });
 
 const memberRolesChanged = z
   .object({ chat_id: chatId, added: syncedRoles.added, removed: syncedRoles.removed })

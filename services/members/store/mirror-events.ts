@@ -41,10 +41,9 @@ export async function storeGuild(
 
 /** Notes an outage of a guild: until the platform sends the guild again its rows are not current. */
 export async function setUnavailable(on: Queryable, guildId: string): Promise<void> {
-  await on.query(
-    'UPDATE members.mirror_guilds SET is_available = false, version = version + 1 WHERE guild_id = $1',
-    [guildId],
-  );
+  await on.query('UPDATE members.mirror_guilds SET is_available = false, version = version + 1 WHERE guild_id = $1', [
+    guildId,
+  ]);
 }
 
 /** Deletes a guild that the bot has left. Rows of its members are not current without it, and are deleted for their age. */
@@ -77,10 +76,10 @@ export async function storeRole(on: Queryable, guildId: string, roleId: string, 
 
 /** Stores the bot's own roles. */
 export async function storeBotRoles(on: Queryable, guildId: string, roles: readonly string[]): Promise<void> {
-  await on.query(
-    'UPDATE members.mirror_guilds SET bot_roles = $2, version = version + 1 WHERE guild_id = $1',
-    [guildId, roles],
-  );
+  await on.query('UPDATE members.mirror_guilds SET bot_roles = $2, version = version + 1 WHERE guild_id = $1', [
+    guildId,
+    roles,
+  ]);
 }
 
 /** What the mirror knew about a member before an event. */

@@ -116,10 +116,10 @@ export async function markGuildUsed(on: Queryable, guildId: string): Promise<voi
 
 /** Notes that the row is used, so that it is not deleted for its age. */
 export async function markMemberUsed(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
-  await on.query(
-    'UPDATE members.mirror_members SET seen_at = clock_timestamp() WHERE guild_id = $1 AND chat_id = $2',
-    [guildId, chatId],
-  );
+  await on.query('UPDATE members.mirror_members SET seen_at = clock_timestamp() WHERE guild_id = $1 AND chat_id = $2', [
+    guildId,
+    chatId,
+  ]);
 }
 
 /**
@@ -178,7 +178,11 @@ export async function storeOwnChange(
 ): Promise<void> {
   const [set, value, ...rest] =
     'roleId' in change
-      ? [`roles = CASE WHEN $5 THEN array_remove(roles, $4) || $4 ELSE array_remove(roles, $4) END`, change.roleId, change.give]
+      ? [
+          `roles = CASE WHEN $5 THEN array_remove(roles, $4) || $4 ELSE array_remove(roles, $4) END`,
+          change.roleId,
+          change.give,
+        ]
       : ['nickname = $4', change.nickname];
   await on.query(
     `UPDATE members.mirror_members SET ${set}, version = version + 1

@@ -56,7 +56,8 @@ export class MirrorTelemetry {
         () => this.#shards.lagSeconds,
       ],
     } as const;
-    for (const [name, [help, read]] of Object.entries(gauges)) metrics.gauge(name, help, [], (gauge) => gauge.set(read()));
+    for (const [name, [help, read]] of Object.entries(gauges))
+      metrics.gauge(name, help, [], (gauge) => gauge.set(read()));
   }
 
   read(source: ReadSource): void {
@@ -108,7 +109,7 @@ export class MirrorTelemetry {
 
   refused(shardId: number, reason: string): void {
     this.#disconnects.inc({ kind: 'refused' });
-    this.#log.error({ shard: shardId, reason }, "chat platform refuses the connection to its websocket, will retry");
+    this.#log.error({ shard: shardId, reason }, 'chat platform refuses the connection to its websocket, will retry');
   }
 
   notConnected(error: unknown): void {

@@ -38,7 +38,10 @@ async function startProcess(redisUrl: string, url: string): Promise<Discord> {
   const connection = connectRedis(redisUrl, { name: 'test', log });
   await connection.start();
   await vi.waitFor(() => connection.client.ping(), PATIENCE);
-  cleanups.push(() => connection.stop(), () => breakers.stop());
+  cleanups.push(
+    () => connection.stop(),
+    () => breakers.stop(),
+  );
   const shared = new SharedRedis({ redis: connection.client, processes: PROCESSES, breakers, log });
   const config = {
     CHAT_API_URL: url,
@@ -78,9 +81,7 @@ test('after a global 429 no process starts a call until it is over, and then cal
       );
     }
   };
-  const floods = processes.map((process, index) =>
-    flood(process, String(900000000000000000n + BigInt(index))),
-  );
+  const floods = processes.map((process, index) => flood(process, String(900000000000000000n + BigInt(index))));
   await vi.waitFor(() => expect(limitedAt).toBeDefined(), PATIENCE);
   const until = (limitedAt ?? 0) + PAUSE_MS;
   await vi.waitFor(() => expect(performance.now()).toBeGreaterThan(until), PATIENCE);
