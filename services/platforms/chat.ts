@@ -85,9 +85,10 @@ export interface ChatChangeRequest {
 export interface ChatPlatform {
   /**
    * Returns the guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless
-   * `fresh` is set. Throws BotNotInGuild, a PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
+   * `fresh` is set. With `mayBeOld` it may be older while the platform cannot be called. Throws BotNotInGuild, a
+   * PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
    */
-  roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
+  roles(guildId: string, options?: { fresh?: boolean; mayBeOld?: boolean }): Promise<ChatRole[]>;
   /**
    * Returns the guild's owner and the bot's rights there, cached for up to a minute unless `fresh` is set. Throws
    * BotNotInGuild if the bot is not in the guild.

@@ -32,12 +32,20 @@ const GUILD_COLUMNS = `g.epoch, g.version, s.bot_id AS "botId",
 const SHARD = `members.chat_shards AS s ON s.shard_count = g.shard_count AND s.shard_id = g.shard_id`;
 
 const FIND_GUILD = prepared(
-  `SELECT ${GUILD_COLUMNS} FROM members.mirror_guilds AS g JOIN ${SHARD} WHERE g.guild_id = $1`,
+  `SELECT ${GUILD_COLUMNS}, s.live_until > clock_timestamp() - $2 * interval '1 second' AS "isUsable"
+   FROM members.mirror_guilds AS g JOIN ${SHARD} WHERE g.guild_id = $1`,
 );
 
-/** Returns a guild of the mirror; undefined if the mirror does not have it. */
-export async function findGuild(on: Queryable, guildId: string): Promise<MirroredGuild | undefined> {
-  const [guild] = await on.query<MirroredGuild>(FIND_GUILD, [guildId]);
+/**
+ * Returns a guild of the mirror, which may be used while the platform cannot be called if its shard was live within
+ * `usableSeconds`; undefined if the mirror does not have it.
+ */
+export async function findGuild(
+  on: Queryable,
+  guildId: string,
+  usableSeconds: number,
+): Promise<(MirroredGuild & { isUsable: boolean }) | undefined> {
+  const [guild] = await on.query<MirroredGuild & { isUsable: boolean }>(FIND_GUILD, [guildId, usableSeconds]);
   return guild;
 }
 
