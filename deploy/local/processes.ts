@@ -13,11 +13,11 @@ export type Deployable = {
   /** Services to which it forwards REST requests. */
   forwards: readonly string[];
   /**
-   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `webhooks` to the
-   * servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
+   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `game` only to the game
+   * platform's API with keys, `webhooks` to the servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
    * persons sign in there.
    */
-  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'webhooks' | 'console' | 'sign-in')[];
+  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'game' | 'webhooks' | 'console' | 'sign-in')[];
   /** True if each replica has one more database connection, on which PostgreSQL notifies it (LISTEN). */
   notified?: true;
 };
@@ -63,7 +63,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.activity.calls,
     forwards: PROCESSES.activity.forwards,
-    holds: ['admin', 'database'],
+    holds: ['admin', 'database', 'redis', 'game'],
     notified: true,
   },
   {
@@ -179,6 +179,7 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
     database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
     redis: { REDIS_URL: shared.redisUrl ?? undefined },
     platforms: platforms(shared, inherited),
+    game: openCloud(shared, inherited),
     // The simulated receiver has a loopback address and no TLS.
     webhooks: {
       WEBHOOKS_ALLOW_HTTP: inherited['WEBHOOKS_ALLOW_HTTP'] || 'true',
@@ -195,10 +196,18 @@ function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.Process
   const environment: NodeJS.ProcessEnv = {
     CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`,
     CHAT_BOT_TOKEN: inherited['CHAT_BOT_TOKEN'] || 'simulated-bot-token',
-    GAME_API_KEY: inherited['GAME_API_KEY'] || 'simulated-game-key',
+    ...openCloud(shared, inherited),
   };
   for (const name of GAME_URLS) environment[name] = inherited[name] || shared.gameUrl;
   return environment;
+}
+
+/** The address and the key of the game platform's API with keys. */
+function openCloud(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return {
+    GAME_API_KEY: inherited['GAME_API_KEY'] || 'simulated-game-key',
+    GAME_APIS_URL: inherited['GAME_APIS_URL'] || shared.gameUrl,
+  };
 }
 
 /** The application of the console as the simulated providers know it. */

@@ -10,6 +10,8 @@ import {
   readConfig,
 } from '#kit/service/config.ts';
 
+import { openCloudConfig, platformAccessConfig } from '#platforms/config.ts';
+
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
@@ -20,6 +22,8 @@ export const activityVariables = {
   ...grpcConfig,
   ...eventsConfig,
   ...httpConfig,
+  ...openCloudConfig,
+  ...platformAccessConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   MEMBERS_GRPC_ADDRESS: grpcAddress(),
   /** How long, in milliseconds, the heartbeat of a game server waits for others, so that one batch stores them. */

@@ -61,6 +61,7 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'activity.games', holds: 'games' },
+  { table: 'activity.wake_ups', holds: 'other' },
   { table: 'activity.guilds', holds: 'other' },
   { table: 'activity.daily_counts', holds: 'other' },
   { table: 'activity.staff_roles', holds: 'staff_roles' },

@@ -18,11 +18,13 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
+import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
 import { CommandReports } from './domain/command-reports.ts';
+import type { Recipients } from './domain/command-request.ts';
 import { Commands } from './domain/commands.ts';
 import { GuildState } from './domain/guild-state.ts';
 import { Heartbeats } from './domain/heartbeats.ts';
@@ -46,6 +48,7 @@ import { playerMethods } from './grpc/players.ts';
 import { staffAdminMethods } from './grpc/staff.ts';
 import { activityHandlers } from './http/activity.ts';
 import { ActivityTelemetry } from './telemetry.ts';
+import { createWakeUps } from './wake-ups.ts';
 
 /** The PostgreSQL notification channel for the IDs of guilds that have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
@@ -76,11 +79,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getLinks'],
     });
-    const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
+    const membersChannel = service.channel('members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBERS_DEADLINE_MS,
       connectMs: CONNECT_TIMEOUT_MS,
-      repeatable: ['getMemberRoles'],
     });
+    const members = membersChannel.methods(MembersServiceService, ['getMemberRoles']);
+    const guildSettings = membersChannel.methods(GuildSettingsServiceService, ['getGuildSettings']);
     const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new ActivityEvents(recorder);
     const telemetry = new ActivityTelemetry(metrics, log);
@@ -93,7 +97,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
     const reports = new CommandReports({ database, clock, events });
-    const commands = new Commands({ database, idempotency, clock, notifier, telemetry, reports });
+    const wakeUps = createWakeUps(service, database, guildSettings);
+    const announce = (guildId: string, recipients: Recipients) => {
+      notifier.notify(guildId);
+      wakeUps?.request(guildId, recipients);
+    };
+    const commands = new Commands({ database, idempotency, clock, announce, telemetry, reports });
     const leases = new Leases(database, telemetry);
     const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge(
@@ -153,6 +162,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    if (wakeUps) lifecycle.add(wakeUps);
     lifecycle.add(worker);
     const sweeps = [admissions.lapsedServersSweep(), sessions.silentSessionsSweep(), reports.expiredCommandsSweep()];
     lifecycle.add(new EventSweeper(sweeps, log));
@@ -192,11 +202,15 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       polls,
       intervals,
       clock,
+      tellsTopic: wakeUps !== undefined,
       ...reads,
     });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };
+
+/** How long the last request to wake the servers of a universe is stored. */
+const WAKE_UPS_SECONDS = 24 * 3600;
 
 /** How long daily counts are stored: the current day (UTC) and the day before. */
 const DAILY_COUNTS_SECONDS = 2 * 24 * 3600;
@@ -214,6 +228,7 @@ export const retentionRules = (config: ActivityConfig) => [
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
   { table: 'activity.daily_counts', column: 'day', seconds: DAILY_COUNTS_SECONDS },
+  { table: 'activity.wake_ups', column: 'requested_at', seconds: WAKE_UPS_SECONDS },
   { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
   {
     table: 'activity.servers',

@@ -7,6 +7,38 @@ import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
 import type { StaffRole } from './store/staff-roles.ts';
 
+const WAKE_UP_OUTCOMES = ['published', 'refused', 'failed', 'dropped'] as const;
+
+/** Metrics and log lines of the messages that wake game servers. */
+export class WakeUpTelemetry {
+  readonly #messages;
+  readonly #log: Logger;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#messages = metrics.counterOf(
+      'activity_wake_ups_total',
+      'Messages that wake the game servers of a universe: accepted, refused or failed at the game platform, or dropped',
+      'outcome',
+      WAKE_UP_OUTCOMES,
+    );
+    this.#log = log;
+  }
+
+  counted(outcome: (typeof WAKE_UP_OUTCOMES)[number]): void {
+    this.#messages.inc({ outcome });
+  }
+
+  refused(guildId: string, universeId: number): void {
+    const fields = { guild_id: guildId, universe_id: universeId };
+    this.#log.warn(fields, 'game platform refused a message to a universe, will try again in ten minutes');
+  }
+
+  failed(guildId: string, error: unknown): void {
+    this.counted('failed');
+    this.#log.warn({ guild_id: guildId, err: error }, 'failed to wake game servers, they will fetch commands later');
+  }
+}
+
 /**
  * Metrics and log lines of the activity service. Rare events are logged; frequent ones, such as heartbeats, are only
  * counted.

@@ -16,6 +16,14 @@ export interface SyncedRoles {
   changes: Changes;
 }
 
+/** A change of a member of a guild that uses this service. */
+export interface ReportedChange extends MemberChange {
+  /** When the member joined, in Unix seconds; null if that is not known. */
+  joinedAt: number | null;
+  /** The changes that a synchronisation of ours has begun, whose event is `roles.changed`. */
+  own?: { added: readonly string[]; removed: readonly string[] } | undefined;
+}
+
 /** Returns the source that was stored with work that is done later; without one the service itself is the source. */
 export const storedSource = (source: EventSource | null): EventSource => source ?? { kind: 'system', id: 'members' };
 
@@ -57,17 +65,17 @@ export class MemberEvents {
    * Records what the chat platform reported about members: that they joined or left, and which roles changed, if the roles
    * before are known.
    */
-  membersChanged(transaction: Transaction, changes: readonly (MemberChange & { joinedAt: number | null })[]) {
+  membersChanged(transaction: Transaction, changes: readonly ReportedChange[]) {
     return this.#recorder.record(
       transaction,
-      changes.flatMap(({ guildId, chatId, kind, roles: { before, after }, joinedAt }): RecordedEvent[] => {
+      changes.flatMap(({ guildId, chatId, kind, roles: { before, after }, joinedAt, own }): RecordedEvent[] => {
         if (kind === 'joined')
           return [
             { guildId, type: 'member.joined', data: { chat_id: chatId, joined_at: joinedAt, roles: [...after] } },
           ];
         if (kind === 'left') return [{ guildId, type: 'member.left', data: { chat_id: chatId } }];
-        const added = before ? after.filter((roleId) => !before.includes(roleId)) : [];
-        const removed = before?.filter((roleId) => !after.includes(roleId)) ?? [];
+        const added = before ? after.filter((id) => !before.includes(id) && !own?.added.includes(id)) : [];
+        const removed = before?.filter((id) => !after.includes(id) && !own?.removed.includes(id)) ?? [];
         if (added.length + removed.length === 0) return [];
         return [{ guildId, type: 'member.roles_changed', data: { chat_id: chatId, added, removed } }];
       }),

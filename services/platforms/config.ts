@@ -6,6 +6,26 @@ const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
 /** Returns the schema of a credential that is sent unchanged in an HTTP header. */
 const credential = () => z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable ASCII without spaces' });
 
+/** The number of processes that call the platforms, among which limits are divided while Redis is unavailable. */
+const platformProcesses = () => number(2, 1, 1_000);
+
+/** Configures Open Cloud, the game platform's API with keys. */
+const openCloud = {
+  /** The base URL of Open Cloud, and of game passes. */
+  GAME_APIS_URL: web('https://apis.roblox.com'),
+  /** The operator's key for Open Cloud. */
+  GAME_API_KEY: credential().optional(),
+};
+
+/** Configures a process that calls nothing but Open Cloud, and only if there is a key. */
+export const openCloudConfig = {
+  ...openCloud,
+  CHAT_PROCESSES: platformProcesses(),
+  ...redisConfig,
+};
+
+export type OpenCloudConfig = z.output<z.ZodObject<typeof openCloudConfig>>;
+
 /** Configures the game platform: base URLs of its hosts (or of a simulator), the operator's key and the rate limits. */
 export const gamePlatformConfig = {
   GAME_USERS_URL: web('https://users.roblox.com'),
@@ -13,10 +33,8 @@ export const gamePlatformConfig = {
   GAME_INVENTORY_URL: web('https://inventory.roblox.com'),
   GAME_BADGES_URL: web('https://badges.roblox.com'),
   GAME_ECONOMY_URL: web('https://economy.roblox.com'),
-  /** The base URL of Open Cloud, the game platform's API with keys, and of game passes. */
-  GAME_APIS_URL: web('https://apis.roblox.com'),
-  /** The operator's key for Open Cloud; without a key the anonymous endpoints are queried, one user per request. */
-  GAME_API_KEY: credential().optional(),
+  /** Without GAME_API_KEY the anonymous endpoints are queried, one user per request. */
+  ...openCloud,
   /** The maximum calls per second of all processes to the anonymous hosts, which publish no rate limits. */
   GAME_GLOBAL_RPS: number(20, 1, 1_000_000),
   /** The rate limits of Open Cloud per key owner, in calls per minute: for group memberships and for inventories. */
@@ -51,7 +69,7 @@ export const chatPlatformConfig = {
    * The number of processes that call the platforms; each gets an equal share of the rate limits while Redis is
    * unavailable.
    */
-  CHAT_PROCESSES: number(2, 1, 1_000),
+  CHAT_PROCESSES: platformProcesses(),
   ...redisConfig,
 };
 

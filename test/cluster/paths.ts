@@ -9,7 +9,7 @@ const SERVERS = [
   { name: 'postgresql', port: 5432, holders: ['database'] },
   { name: 'redis', port: 6379, holders: ['redis'] },
   { name: 'simulators', port: 8082, holders: ['platforms', 'sign-in'] },
-  { name: 'simulators', port: 8083, holders: ['platforms'] },
+  { name: 'simulators', port: 8083, holders: ['platforms', 'game'] },
   { name: 'simulators', port: 8085, holders: ['sign-in'] },
 ] as const;
 

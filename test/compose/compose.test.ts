@@ -122,6 +122,8 @@ describe.each(DEPLOYABLES)('$name', ({ name, calls, forwards, holds }) => {
     expect(Object.entries(HELD).flatMap(([held, variable]) => (names.includes(variable) ? [held] : []))).toEqual(
       Object.keys(HELD).filter((held) => (holds as readonly string[]).includes(held)),
     );
+    // The key of the game platform is part of both.
+    expect(names.includes('GAME_API_KEY')).toBe(holds.some((held) => held === 'platforms' || held === 'game'));
     expect(given(name)['INTERNAL_KEYS']).toBe(env[`${name.toUpperCase()}_INTERNAL_KEYS`]);
     expect(names.filter((variable) => !variablesOf(name).includes(variable))).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startService } from '#kit/service/service.ts';
+import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { membersService } from '#services/members/service.ts';
@@ -24,6 +25,7 @@ test('every service that calls the platforms uses PLATFORMS_CA_FILE, and does no
   writeFileSync(file, 'no certificate');
   const environment = { ...ENVIRONMENT, PLATFORMS_CA_FILE: file };
   const error = 'PLATFORMS_CA_FILE cannot be used';
+  await expect(startService(activityService, environment)).rejects.toThrow(error);
   await expect(startService(authService, environment)).rejects.toThrow(error);
   await expect(startService(bindingsService, environment)).rejects.toThrow(error);
   await expect(startService(membersService, environment)).rejects.toThrow(error);

@@ -145,6 +145,22 @@
 {{- end }}
 {{- end -}}
 
+{{/* The address and the key of the game platform's API with keys. */}}
+{{- define "guild-data.openCloud" -}}
+{{ include "guild-data.fromSecret" (dict "name" "GAME_API_KEY" "secret" (include "guild-data.secret" .) "key" .Values.secrets.keys.gameApiKey "optional" true) }}
+{{- $callers := list -}}
+{{- range $name, $service := (include "guild-data.facts" . | fromJson).services -}}
+{{- if has "game" $service.holds }}{{ $callers = append $callers $name }}{{ end -}}
+{{- end }}
+- name: CHAT_PROCESSES
+  value: {{ include "guild-data.replicas" (dict "root" . "names" $callers) | quote }}
+{{- $simulator := printf "http://%s-simulators:8083" (include "guild-data.fullname" .) -}}
+{{- with eq (include "guild-data.simulated" .) "true" | ternary $simulator .Values.platforms.gameApisUrl }}
+- name: GAME_APIS_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
 {{/* TLS between the services: each presents the certificate and trusts those of the CA. */}}
 {{- define "guild-data.tlsVariables" -}}
 {{- if ne .Values.tls.mode "none" -}}
@@ -219,6 +235,9 @@
 {{- if has "platforms" .facts.holds }}
 {{ include "guild-data.platforms" $root }}
 {{- end }}
+{{- if has "game" .facts.holds }}
+{{ include "guild-data.openCloud" $root }}
+{{- end }}
 {{- if has "webhooks" .facts.holds }}
 {{- with $values.webhooks }}
 - name: WEBHOOKS_ALLOW_HTTP
@@ -233,7 +252,7 @@
 {{- include "guild-data.caVariable" (dict "variable" "WEBHOOKS_CA_FILE" "name" "webhooks-ca" "values" .) }}
 {{- end }}
 {{- end }}
-{{- if or (has "platforms" .facts.holds) (has "sign-in" .facts.holds) }}
+{{- if or (has "platforms" .facts.holds) (has "game" .facts.holds) (has "sign-in" .facts.holds) }}
 {{- include "guild-data.platformAccess" $root }}
 {{- end }}
 {{- if has "console" .facts.holds }}
@@ -279,7 +298,7 @@
 {{- if has "sign-in" .holds -}}
 {{- $files = append $files (include "guild-data.ca" (dict "name" "oidc-ca" "values" $values.console.oidc) | fromJson) -}}
 {{- end -}}
-{{- if or (has "platforms" .holds) (has "sign-in" .holds) -}}
+{{- if or (has "platforms" .holds) (has "game" .holds) (has "sign-in" .holds) -}}
 {{- $files = append $files (include "guild-data.ca" (dict "name" "platforms-ca" "values" $values.platforms) | fromJson) -}}
 {{- end -}}
 {{- if and .tls $values.tracing.endpoint -}}

@@ -1400,7 +1400,7 @@ const SEND_SERVER_HEARTBEAT: Operation = {
 /**
  * Send a server heartbeat.
  *
- * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its `command_id` to execute it only once.
+ * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
  *
  * The key needs the scope `server:write`.
  */
@@ -1543,7 +1543,7 @@ const GET_STAFF_REPORT: Operation = {
 /**
  * Get a report of staff members' activity.
  *
- * The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.
+ * The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.
  *
  * The key needs the scope `activity:read`.
  */

@@ -172,6 +172,13 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataCommandsNotAcknowledged'],
       },
       {
+        title: 'Wake-ups of game servers',
+        description:
+          'Messages of the game platform that tell game servers to fetch commands: accepted, refused (unknown universe, or the key lacks a permission), failed, or dropped because the process was waking too many guilds. Servers whose message is missing fetch commands with their next heartbeat.',
+        unit: 'reqps',
+        queries: { '{{outcome}}': rate('activity_wake_ups_total', ACTIVITY, ['outcome']) },
+      },
+      {
         title: 'Waiting long polls by replica, share of the limit',
         description:
           'Long polls of game servers that wait in each replica of the activity service, as a share of MAX_WAITING_POLLS.',

@@ -1,5 +1,6 @@
 import { cloudRoutes } from './game/cloud.ts';
 import { gameError, isCloud, refuseCloud } from './game/errors.ts';
+import { groupControls } from './game/group-controls.ts';
 import { groupRoutes } from './game/groups.ts';
 import { itemRoutes } from './game/items.ts';
 import { GameKeys, keyRoutes } from './game/keys.ts';
@@ -55,6 +56,6 @@ export function createGame(world: World, bus: MessageBus, options: PlatformOptio
     if (!standing.allowed) refuseCloud(429, 'Too many requests for this API key.', headers);
     return headers;
   };
-  const controls = [...restrictionControls(world, restrictions), ...messageControls(bus)];
+  const controls = [...groupControls(world), ...restrictionControls(world, restrictions), ...messageControls(bus)];
   return { routes, controls, admit, error: gameError };
 }

@@ -146,3 +146,17 @@ test('unknown paths and methods get errors in the platform’s format; older hos
   expect(await call(`${simulators.game}/v1/groups/501`, { method: 'DELETE' })).toMatchObject(refusal(405, 0));
   expect((await get('/v1/groups/501')).headers.get('x-ratelimit-limit')).toBeNull();
 });
+
+test('the control changes the ranks of a user in a group, and counts follow', async () => {
+  const change = (ranks: number[]) =>
+    call(`${simulators.game}/__ranks`, { method: 'POST', body: { group: 501, user: 7001, ranks } });
+  const role = async () => (await get('/v2/users/7001/groups/roles')).body;
+  expect((await change([200, 50])).status).toBe(204);
+  expect(await role()).toMatchObject({ data: [{ group: { id: 501 }, role: { rank: 200 } }] });
+  expect((await change([])).status).toBe(204);
+  expect(await role()).toEqual({ data: [] });
+  expect((await change([77])).status).toBe(400);
+  expect((await get('/v1/groups/501')).body).toMatchObject({ memberCount: 6 });
+  await change([50]);
+  expect((await get('/v1/groups/501')).body).toMatchObject({ memberCount: 7 });
+});

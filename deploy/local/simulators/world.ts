@@ -76,7 +76,8 @@ export class World {
     const former = game.users.flatMap((user) => user.previous_names.map((name) => [name.toLowerCase(), user] as const));
     this.usersByName = new Map([...former, ...game.users.map((user) => [user.name.toLowerCase(), user] as const)]);
     this.groups = new Map(game.groups.map((group) => [group.id, indexGroup(group)]));
-    for (const user of [...game.users].sort((left, right) => left.id - right.id)) this.#enrol(user);
+    for (const user of [...game.users].sort((left, right) => left.id - right.id))
+      for (const membership of user.groups) this.#enrol(user, membership);
     this.gamepasses = byId(game.gamepasses);
     this.assets = byId(game.assets);
     this.badges = byId(game.badges);
@@ -88,16 +89,30 @@ export class World {
     this.#replaced.add(listener);
   }
 
-  #enrol(user: GameUser): void {
-    for (const membership of user.groups) {
-      const group = this.groups.get(membership.group_id);
-      if (!group) continue;
-      const roles = group.data.roles
-        .filter((role) => membership.ranks.includes(role.rank))
-        .sort((left, right) => right.rank - left.rank);
-      group.members.set(user.id, { user, group, roles: roles as GameMembership['roles'] });
-      for (const role of roles) group.counts.set(role.id, (group.counts.get(role.id) ?? 0) + 1);
-    }
+  /** Gives a user other ranks in a group; without ranks the user is no member. Throws if any of them is unknown. */
+  setRanks(userId: number, groupId: number, ranks: number[]): void {
+    const user = this.users.get(userId);
+    const group = this.groups.get(groupId);
+    const unknown = ranks.find((rank) => !group?.data.roles.some((role) => role.rank === rank));
+    if (!user || !group || unknown !== undefined) throw new Error('There is no such user, group or rank');
+    for (const role of group.members.get(userId)?.roles ?? [])
+      group.counts.set(role.id, (group.counts.get(role.id) ?? 1) - 1);
+    group.members.delete(userId);
+    user.groups = user.groups.filter((membership) => membership.group_id !== groupId);
+    if (ranks.length === 0) return;
+    const membership = { group_id: groupId, ranks };
+    user.groups.push(membership);
+    this.#enrol(user, membership);
+  }
+
+  #enrol(user: GameUser, { group_id: id, ranks }: GameUser['groups'][number]): void {
+    const group = this.groups.get(id);
+    if (!group) return;
+    const roles = group.data.roles
+      .filter((role) => ranks.includes(role.rank))
+      .sort((left, right) => right.rank - left.rank);
+    group.members.set(user.id, { user, group, roles: roles as GameMembership['roles'] });
+    for (const role of roles) group.counts.set(role.id, (group.counts.get(role.id) ?? 0) + 1);
   }
 }
 

@@ -93,18 +93,22 @@ export const serverRows = {
         description: 'Acknowledgements of commands. Unknown and already acknowledged commands are ignored',
       }),
       final: optional(z.boolean({ error: 'must be true or false' })).meta({
-        description: 'True if the server is shutting down. It is then no longer live and receives no commands',
+        description: 'True if the server is shutting down. It is then no longer live',
       }),
     }),
     data: z.object({
       server_time: timestamp,
       next_heartbeat_seconds: interval('Seconds until the next heartbeat; increases with the number of live servers'),
       commands: z.array(command).meta({ description: 'Up to 20 commands, oldest first' }),
+      wake_up_topic: z.string().optional().meta({
+        description: 'MessagingService topic: poll on each message',
+        example: 'guild-data-1',
+      }),
     }),
     status: 200,
     message: 'Heartbeat received',
     summary: 'Send a server heartbeat',
-    description: `Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. A command is leased to its server: for 30 s after a poll, and for at least twice the heartbeat interval after a heartbeat. It is delivered again until it is acknowledged or expires. Store its \`command_id\` to execute it only once.`,
+    description: `Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its \`command_id\` to execute it once.`,
     writes: false,
     errors: {
       NOT_APPLICABLE: NO_SERVER_ID,
@@ -132,7 +136,7 @@ export const serverRows = {
     data: z.object({
       commands: z.array(command).meta({ description: 'Commands, oldest first' }),
       poll_after_seconds: interval(
-        'Seconds until the next poll, if you poll without `wait`; increases with the number of live servers',
+        'Seconds until the next poll without `wait`; increases with the number of live servers',
       ),
     }),
     status: 200,

@@ -43,7 +43,7 @@ const reportCounts = z
     action_count: count('Number of actions of all types', 5),
     actions: z.record(z.string(), z.int().min(1)).meta({
       description:
-        'Number of actions by type. Of a staff member and day (UTC) the first 32 types are listed; actions of further types are only in `action_count`',
+        'Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count`',
       example: { kick: 3, warn: 2 },
     }),
   })
@@ -104,7 +104,7 @@ export const staffReportRows = {
     message: 'Staff report read',
     summary: "Get a report of staff members' activity",
     description:
-      'The time of a session that continues over midnight is split; the session is counted where it started. Open sessions are counted up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the report is complete when `next_cursor` is null.',
+      'The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.',
     writes: false,
   }),
 };

@@ -21,6 +21,18 @@ export interface CommandRequest {
   idempotencyKey: string | undefined;
 }
 
+/** A decision of the moderation service (such as a ban or mute) that game servers receive as a command. */
+export interface Decision {
+  eventId: string;
+  /** The place whose servers receive the command; undefined for every place of the guild. */
+  placeId?: number | undefined;
+  /** The game server that sent the decision to the API. This server receives no command. */
+  sourceServerId?: string | undefined;
+  decidedAt: Date;
+  /** When the ban or mute ends; the command expires at this time at the latest. */
+  expiresAt: Date | undefined;
+}
+
 /**
  * Returns a SHA-256 digest of the fields that must be equal when a request is repeated with the same idempotency key.
  */

@@ -3,7 +3,6 @@ import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
-import type { Notifier } from '#kit/postgres/notifier.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
@@ -13,27 +12,16 @@ import { isStoredServer, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 import { commandCancelled, commandSent } from './audited-commands.ts';
 import type { CommandReports } from './command-reports.ts';
-import { type CommandRequest, requestHash } from './command-request.ts';
+import { type CommandRequest, type Decision, type Recipients, requestHash } from './command-request.ts';
 
 export interface CommandsOptions {
   database: Database;
   idempotency: Idempotency;
   clock: Clock;
-  notifier: Notifier;
   telemetry: ActivityTelemetry;
   reports: CommandReports;
-}
-
-/** A decision of the moderation service (such as a ban or mute) that game servers receive as a command. */
-export interface Decision {
-  eventId: string;
-  /** The place whose servers receive the command; undefined for every place of the guild. */
-  placeId?: number | undefined;
-  /** The game server that sent the decision to the API. This server receives no command. */
-  sourceServerId?: string | undefined;
-  decidedAt: Date;
-  /** When the ban or mute ends; the command expires at this time at the latest. */
-  expiresAt: Date | undefined;
+  /** Called after a command for live servers was committed, so that the servers fetch it now. */
+  announce: (guildId: string, recipients: Recipients) => void;
 }
 
 /** The response to a request that sends a command. */
@@ -63,7 +51,7 @@ export class Commands {
    * the operator.
    */
   async enqueue(request: CommandRequest, actor: string): Promise<newCommands.SentCommand> {
-    const { guildId, command, idempotencyKey: key } = request;
+    const { guildId, idempotencyKey: key } = request;
     const hash = requestHash(request);
     const { sent, isNew } = await this.#withGuildLock(guildId, async (transaction) => {
       const earlier = key === undefined ? undefined : await newCommands.findRequest(transaction, guildId, key);
@@ -73,7 +61,7 @@ export class Commands {
       if (earlier) return { sent: earlier, isNew: false };
       return { sent: await this.#insert(transaction, { ...request, hash }), isNew: true };
     });
-    if (isNew) this.#afterSend(guildId, command, sent.servers, actor);
+    if (isNew) this.#afterSend(request, sent.servers, actor);
     return sent;
   }
 
@@ -82,7 +70,7 @@ export class Commands {
    * that is not stored, CONFLICT if too many commands are open already. `actor` is the prefix of the API key.
    */
   async send(write: IdempotentWrite, request: CommandRequest, actor: string): Promise<WriteOutcome<SentView>> {
-    const { guildId, recipients, command } = request;
+    const { guildId, recipients } = request;
     let servers: number | undefined;
     const outcome = await this.#options.idempotency.inTransaction(write, async (transaction) => {
       if ('serverId' in recipients && !(await isStoredServer(transaction, guildId, recipients.serverId))) {
@@ -94,7 +82,7 @@ export class Commands {
       await this.#options.reports.audit(transaction, commandSent(request, sent));
       return ok({ command_id: sent.commandId, servers: sent.servers, expires_at: unixSeconds(sent.expiresAt) });
     });
-    if (servers !== undefined) this.#afterSend(guildId, command, servers, actor);
+    if (servers !== undefined) this.#afterSend(request, servers, actor);
     return outcome;
   }
 
@@ -123,7 +111,8 @@ export class Commands {
       if (sent) await this.#reportEmpty(transaction, guildId, sent);
       return { servers: sent?.servers ?? 0, isNew: sent !== undefined };
     });
-    if (isNew) this.#afterSend(guildId, command, servers, undefined);
+    const recipients = decision.placeId === undefined ? { all: true as const } : { placeId: decision.placeId };
+    if (isNew) this.#afterSend({ guildId, recipients, command }, servers, undefined);
     return servers;
   }
 
@@ -283,9 +272,13 @@ export class Commands {
     return new Date(this.#options.clock.now());
   }
 
-  #afterSend(guildId: string, command: store.NewCommand, servers: number, actor: string | undefined): void {
+  #afterSend(
+    { guildId, recipients, command }: Pick<CommandRequest, 'guildId' | 'recipients' | 'command'>,
+    servers: number,
+    actor: string | undefined,
+  ): void {
     this.#options.telemetry.commandSent(guildId, command, servers, actor);
-    if (servers > 0) this.#options.notifier.notify(guildId);
+    if (servers > 0) this.#options.announce(guildId, recipients);
   }
 }
 

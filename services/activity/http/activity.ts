@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
+import { wakeUpTopic } from '#proto/rest/activity/wake-ups.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
@@ -31,6 +32,8 @@ export interface HandlerOptions {
   staffRecords: StaffRecords;
   staffReport: StaffReport;
   clock: Clock;
+  /** True if game servers are told the topic of the messages that wake them. */
+  tellsTopic: boolean;
 }
 
 /** The handlers of the routes in proto/rest/activity.ts. */
@@ -94,7 +97,8 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
   };
 }
 
-function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Pick<Handlers, ServerRoutes> {
+function serverHandlers(options: HandlerOptions): Pick<Handlers, ServerRoutes> {
+  const { heartbeats, commands, polls, intervals, tellsTopic } = options;
   return {
     async beatServer({ guildId, body }) {
       const serverId = requireServerId(body.server_id);
@@ -117,6 +121,7 @@ function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptio
         server_time: response.serverTime,
         next_heartbeat_seconds: response.intervalSeconds,
         commands: response.commands.map(commandView),
+        ...(tellsTopic && { wake_up_topic: wakeUpTopic(guildId) }),
       });
     },
     async pollCommands({ guildId, params, query, signal }) {

@@ -288,6 +288,7 @@ test('rows of each table are deleted after the documented number of days', async
     idempotency: 1,
     commands: 7,
     deliveries: 7,
+    wake_ups: 1,
     daily_counts: 2,
     sessions: 400,
     actions: 400,

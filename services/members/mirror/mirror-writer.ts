@@ -4,9 +4,10 @@ import type { ChatMember } from '#platforms/chat.ts';
 import * as payloads from '#platforms/discord/gateway/payloads.ts';
 import type { GatewayDispatch } from '#platforms/discord/gateway/shard.ts';
 import type { MemberChange, OnMemberChange } from '../domain/member-changes.ts';
-import type { MemberEvents } from '../events.ts';
+import type { MemberEvents, ReportedChange } from '../events.ts';
 import { beginSession, type ShardName } from '../store/chat-shards.ts';
 import * as store from '../store/mirror-events.ts';
+import { findBegun } from '../store/role-changes.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
 
 /** The session to which events belong, as the mirror knows it. */
@@ -25,8 +26,6 @@ export interface MirrorWriterOptions {
 /** A handler of one type of event. It may change the state of the session. */
 type Handler<Data> = (on: Transaction, data: Data, state: SessionState, changes: ReportedChange[]) => Promise<void>;
 
-/** A change of a member of a guild that uses this service, and when the member joined. */
-type ReportedChange = MemberChange & { joinedAt: number | null };
 
 /** Stores the events of the chat platform's websocket in the mirror. */
 export class MirrorWriter {
@@ -110,7 +109,7 @@ export class MirrorWriter {
     };
     if (known && change.kind === 'changed' && !isDifferent(change)) return;
     await this.#report(on, change);
-    if (isUsed) changes.push({ ...change, joinedAt });
+    if (isUsed) changes.push({ ...change, joinedAt, own: await findBegun(on, { guildId, chatId }) });
   }
 
   async #removeMember(

@@ -67,6 +67,8 @@ export class FakeApi {
   readonly limits = new FakeLimits();
   /** The part of each limit that responses report as left, if other servers are to have used the rest. */
   left: number | undefined;
+  /** The topic that heartbeats return. */
+  wakeUpTopic: string | undefined;
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -177,7 +179,8 @@ export class FakeApi {
   #heartbeat(body: Body): object {
     for (const ack of body.acks) if (this.#find(ack.command_id)) this.#ack(ack);
     const commands = body.final ? [] : this.#lease(Math.max(30, 2 * this.interval));
-    return { server_time: this.#seconds(), next_heartbeat_seconds: this.interval, commands };
+    const wake_up_topic = this.wakeUpTopic;
+    return { server_time: this.#seconds(), next_heartbeat_seconds: this.interval, commands, wake_up_topic };
   }
 
   #find(id: string): FakeCommand | undefined {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Clock } from '../limits.ts';
+import { parse } from '../parse.ts';
 import type { Call, Route } from '../routes.ts';
 import { done, ok } from '../routes.ts';
 import type { ChatGuild, World } from '../world.ts';
-import { addMember, listFaults, newMember, removeMember } from '../world.ts';
+import { addMember, newMember, removeMember } from '../world.ts';
 import { roleSchema, snowflake } from '../world-schema.ts';
 import type { GuildEvents } from './events.ts';
 import type { Invites } from './invites.ts';
@@ -46,22 +47,16 @@ export function guildControls({ world, events, clock, invites }: Parts): Route[]
   ];
 }
 
-/** The body of a control call; throws an error that lists what is invalid. */
-export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Call): z.output<Schema> {
-  const parsed = schema.safeParse(body);
-  if (!parsed.success) throw new Error(`The body is invalid:\n${listFaults(parsed.error)}`);
-  return parsed.data;
-}
-
 function guildOf(world: World, id: string): ChatGuild {
   const guild = world.guilds.get(id);
   if (!guild) throw new Error(`There is no guild ${id}`);
   return guild;
 }
 
-/** A person of the world, or a new one. */
-function userOf(world: World, id: string, username = `user-${id}`) {
-  return usersOf(world).get(id) ?? { id, username, global_name: null };
+/** A person of the world, or a new one. With a name it is a new one, which spares the search in a large world. */
+function userOf(world: World, id: string, username?: string) {
+  const known = username === undefined ? usersOf(world).get(id) : undefined;
+  return known ?? { id, username: username ?? `user-${id}`, global_name: null };
 }
 
 function applyMember(

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Clock } from '../limits.ts';
+import { parse } from '../parse.ts';
 import type { Answer, Call, Route } from '../routes.ts';
 import { done, ok } from '../routes.ts';
-import { listFaults } from '../world.ts';
 import { refuseCloud } from './errors.ts';
 import type { GameRoute } from './limits.ts';
 
@@ -63,11 +63,9 @@ export class MessageBus {
     return this.#accepted;
   }
 
-  /** Changes how messages are delivered from now on; throws an error that lists what is invalid. */
-  behave(input: unknown): void {
-    const parsed = busSchema.safeParse(input);
-    if (!parsed.success) throw new Error(`The behaviour of the bus is invalid:\n${listFaults(parsed.error)}`);
-    this.#behaviour = parsed.data;
+  /** Changes how messages are delivered from now on. */
+  behave(behaviour: z.output<typeof busSchema>): void {
+    this.#behaviour = behaviour;
     this.#accepted = 0;
   }
 
@@ -117,7 +115,7 @@ function publish(call: Call, bus: MessageBus): Answer {
 export function messageControls(bus: MessageBus): Route[] {
   return [
     { method: 'GET', pattern: '/__messages', handle: ({ query }) => ok(viewMessages(bus, query)) },
-    { method: 'PUT', pattern: '/__messages', handle: done(({ body }) => bus.behave(body)) },
+    { method: 'PUT', pattern: '/__messages', handle: done((call) => bus.behave(parse(busSchema, call))) },
     { method: 'DELETE', pattern: '/__messages', handle: done(() => bus.clear()) },
   ];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { parse } from '../../parse.ts';
 import type { Call, Route } from '../../routes.ts';
 import { done, ok } from '../../routes.ts';
-import { parse } from '../controls.ts';
 import type { Gateway } from './gateway.ts';
 import type { Session } from './session.ts';
 

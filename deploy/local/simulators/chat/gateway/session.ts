@@ -3,8 +3,8 @@ import type { GuildEvent } from '../events.ts';
 
 const MAX_BUFFERED = 10_000;
 
-export const GUILDS = 1 << 0;
-export const GUILD_MEMBERS = 1 << 1;
+export const GUILDS: number = 1 << 0;
+export const GUILD_MEMBERS: number = 1 << 1;
 
 export type Dispatch = { op: 0; t: string; s: number; d: object };
 /** `[ID, number of shards]`. */

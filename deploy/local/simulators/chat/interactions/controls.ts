@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Clock } from '../../limits.ts';
+import { parse } from '../../parse.ts';
 import type { Answer, Call, Control } from '../../routes.ts';
 import { done, isRecord, ok } from '../../routes.ts';
 import type { World } from '../../world.ts';
 import { snowflake } from '../../world-schema.ts';
-import { parse } from '../controls.ts';
 import { buildCommandUse } from './build.ts';
 import type { Commands } from './commands.ts';
 import { HOSTILE_VARIANTS, signRequest, spoil } from './hostile.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { parse } from '../../parse.ts';
 import type { Answer, Call, Route } from '../../routes.ts';
 import { done, ok } from '../../routes.ts';
 import type { World } from '../../world.ts';
-import { listFaults } from '../../world.ts';
 import { gameId } from '../../world-schema.ts';
 import type { Restrictions } from './store.ts';
 
@@ -30,9 +30,7 @@ export function restrictionControls(world: World, restrictions: Restrictions): R
 }
 
 function ban(call: Call, restrictions: Restrictions): Answer {
-  const parsed = banSchema.safeParse(call.body);
-  if (!parsed.success) throw new Error(`The ban is invalid:\n${listFaults(parsed.error)}`);
-  const { universe, place, user, moderator, duration_seconds: seconds, ...rest } = parsed.data;
+  const { universe, place, user, moderator, duration_seconds: seconds, ...rest } = parse(banSchema, call);
   const subject = { universe: String(universe), place: place === null ? null : String(place), user: String(user) };
   const terms = {
     active: rest.active,
