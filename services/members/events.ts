@@ -1,9 +1,8 @@
 import { unixSeconds } from '#kit/clock.ts';
-import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
+import type { EventRecorder } from '#kit/events/recorder.ts';
 import { type EventSource, publicSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import type { EventData } from '#proto/rest/events/index.ts';
-import type { MemberChange } from './domain/member-changes.ts';
 import type { Changes } from './domain/role-plan.ts';
 import type { SyncJob } from './store/sync-jobs.ts';
 
@@ -14,14 +13,6 @@ export interface SyncedRoles {
   /** The linked game account; null if the member is not linked. */
   gameId: number | null;
   changes: Changes;
-}
-
-/** A change of a member of a guild that uses this service. */
-export interface ReportedChange extends MemberChange {
-  /** When the member joined, in Unix seconds; null if that is not known. */
-  joinedAt: number | null;
-  /** The changes that a synchronisation of ours has begun, whose event is `roles.changed`. */
-  own?: { added: readonly string[]; removed: readonly string[] } | undefined;
 }
 
 /** Returns the source that was stored with work that is done later; without one the service itself is the source. */
@@ -59,27 +50,6 @@ export class MemberEvents {
   /** Records that somebody has started a synchronisation job, for the audit. */
   jobRequested(transaction: Transaction, guildId: string, data: { job_id: string; game_group_id: number }) {
     return this.#recorder.record(transaction, [{ guildId, type: 'sync.requested', data }]);
-  }
-
-  /**
-   * Records what the chat platform reported about members: that they joined or left, and which roles changed, if the roles
-   * before are known.
-   */
-  membersChanged(transaction: Transaction, changes: readonly ReportedChange[]) {
-    return this.#recorder.record(
-      transaction,
-      changes.flatMap(({ guildId, chatId, kind, roles: { before, after }, joinedAt, own }): RecordedEvent[] => {
-        if (kind === 'joined')
-          return [
-            { guildId, type: 'member.joined', data: { chat_id: chatId, joined_at: joinedAt, roles: [...after] } },
-          ];
-        if (kind === 'left') return [{ guildId, type: 'member.left', data: { chat_id: chatId } }];
-        const added = before ? after.filter((id) => !before.includes(id) && !own?.added.includes(id)) : [];
-        const removed = before?.filter((id) => !after.includes(id) && !own?.removed.includes(id)) ?? [];
-        if (added.length + removed.length === 0) return [];
-        return [{ guildId, type: 'member.roles_changed', data: { chat_id: chatId, added, removed } }];
-      }),
-    );
   }
 
   /** Records a change of the guild's settings, for the audit. */

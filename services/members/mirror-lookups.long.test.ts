@@ -94,7 +94,8 @@ async function lookUp(): Promise<{ failures: unknown[]; calls: number[]; p95: nu
         (error: unknown) => void failures.push(error),
       );
       pending.push(one);
-      if (lookup % 10 === 9) await sleep(Math.max(0, (1_000 * lookup) / LOOKUPS_PER_SECOND - (performance.now() - at)) / 100);
+      if (lookup % 10 === 9)
+        await sleep(Math.max(0, (1_000 * lookup) / LOOKUPS_PER_SECOND - (performance.now() - at)) / 100);
     }
     await sleep(Math.max(0, 1_000 - (performance.now() - started)));
     const seconds = (performance.now() - started) / 1_000;

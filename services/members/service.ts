@@ -205,7 +205,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
-    const gateway = mirror.gateway(events, onMemberChange);
+    const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);

@@ -114,7 +114,7 @@ export async function findMember(
   };
 }
 
-/** Notes that the guild uses this service: from now on its members are mirrored and its events are reported. */
+/** Notes that the guild uses this service: from now on its members are mirrored. */
 export async function markGuildUsed(on: Queryable, guildId: string): Promise<void> {
   await on.query(
     `UPDATE members.mirror_guilds SET used_at = clock_timestamp(), seen_at = clock_timestamp() WHERE guild_id = $1`,
