@@ -72,6 +72,15 @@ async function isCurrent(): Promise<boolean> {
 
 const totalCalls = async () => Object.values(await chat.calls()).reduce((sum, calls) => sum + calls, 0);
 
+async function lookUpOne(index: number, failures: unknown[]): Promise<void> {
+  try {
+    const { member } = await client.getMemberRoles({ guildId: guildId(index), chatId: staffId(index) });
+    if (member?.roles[0]?.id !== ROLE) failures.push(member);
+  } catch (error) {
+    failures.push(error);
+  }
+}
+
 /** Looks up permissions of staff in all guilds, and returns the calls to the platform in each second. */
 async function lookUp(): Promise<{ failures: unknown[]; calls: number[]; p95: number }> {
   const failures: unknown[] = [];
@@ -86,13 +95,7 @@ async function lookUp(): Promise<{ failures: unknown[]; calls: number[]; p95: nu
     for (let lookup = 0; lookup < LOOKUPS_PER_SECOND; lookup++) {
       index = (index + step) % GUILDS;
       const at = performance.now();
-      const one = client.getMemberRoles({ guildId: guildId(index), chatId: staffId(index) }).then(
-        ({ member }) => {
-          times.push(performance.now() - at);
-          if (member?.roles[0]?.id !== ROLE) failures.push(member);
-        },
-        (error: unknown) => void failures.push(error),
-      );
+      const one = lookUpOne(index, failures).finally(() => times.push(performance.now() - at));
       pending.push(one);
       if (lookup % 10 === 9)
         await sleep(Math.max(0, (1_000 * lookup) / LOOKUPS_PER_SECOND - (performance.now() - at)) / 100);

@@ -113,7 +113,9 @@ export class MirrorWriter {
     const { member } = await store.findBefore(on, { guildId, chatId });
     if (member) await store.deleteMember(on, { guildId, chatId });
     const change: MemberChange = {
-      ...{ guildId, chatId, kind: 'left' },
+      guildId,
+      chatId,
+      kind: 'left',
       roles: { before: member?.roles, after: [] },
       timeoutUntil: { before: member?.timeoutUntil ?? null, after: null },
     };

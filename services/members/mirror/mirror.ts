@@ -31,7 +31,9 @@ export class Mirror {
     this.#parts = { database, discord };
     this.#telemetry = new MirrorTelemetry(metrics, log);
     this.chat = new MirroredChat({
-      ...{ chat: discord, database, telemetry: this.#telemetry },
+      chat: discord,
+      database,
+      telemetry: this.#telemetry,
       hasGateway: config.CHAT_GATEWAY_ENABLED,
       ttlSeconds: config.CHAT_MIRROR_TTL_SECONDS,
       maxOldSeconds: config.CHAT_MIRROR_MAX_OLD_SECONDS,
@@ -50,7 +52,10 @@ export class Mirror {
     const { database, discord } = this.#parts;
     const telemetry = this.#telemetry;
     return new ChatGateway({
-      ...{ database, telemetry, writer: new MirrorWriter({ onChange, telemetry }), holder: randomUUID() },
+      database,
+      telemetry,
+      writer: new MirrorWriter({ onChange, telemetry }),
+      holder: randomUUID(),
       readInfo: () => discord.gatewayInfo(),
       token: config.CHAT_BOT_TOKEN,
       shards: config.CHAT_GATEWAY_SHARDS,

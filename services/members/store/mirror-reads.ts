@@ -82,7 +82,9 @@ const FIND_MEMBER = prepared(
    LEFT JOIN members.mirror_members AS m ON m.guild_id = asked.guild_id AND m.chat_id = $2`,
 );
 
-interface MemberRow extends MirroredGuild, ChatMember {
+interface MemberRow extends MirroredGuild, Omit<ChatMember, 'joinedAt'> {
+  /** A bigint, which is read as a string. */
+  joinedAt: string | null;
   hasGuild: boolean;
   hasMember: boolean;
   memberVersion: string;
@@ -107,8 +109,17 @@ export async function findMember(
     guild: row.hasGuild ? { isLive, epoch, version, isUsed, botId } : undefined,
     member: row.hasMember
       ? {
-          ...{ chatId, username, nickname, roles, joinedAt: joined, timeoutUntil },
-          ...{ version: row.memberVersion, isOfEpoch, isRecent, isUsable, isUsed: row.isMemberUsed },
+          chatId,
+          username,
+          nickname,
+          roles,
+          joinedAt: joined,
+          timeoutUntil,
+          version: row.memberVersion,
+          isOfEpoch,
+          isRecent,
+          isUsable,
+          isUsed: row.isMemberUsed,
         }
       : undefined,
   };

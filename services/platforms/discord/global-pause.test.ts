@@ -61,11 +61,15 @@ test('after a global 429 no process starts a call until it is over, and then cal
     const now = performance.now();
     starts.push(now);
     response.setHeader('content-type', 'application/json');
-    if (path === '/users/@me') return response.end(JSON.stringify({ id: '930000000000000001' }));
+    if (path === '/users/@me') {
+      response.end(JSON.stringify({ id: '930000000000000001' }));
+      return;
+    }
     if (limitedAt === undefined && starts.length > 60) {
       limitedAt = now;
       response.writeHead(429, { 'retry-after': String(PAUSE_MS / 1000), 'x-ratelimit-global': 'true' });
-      return response.end(JSON.stringify({ message: 'rate limited', retry_after: PAUSE_MS / 1000, global: true }));
+      response.end(JSON.stringify({ message: 'rate limited', retry_after: PAUSE_MS / 1000, global: true }));
+      return;
     }
     response.end(JSON.stringify({ user: { id: '920000000000000001', username: 'ada' }, roles: [] }));
   });
