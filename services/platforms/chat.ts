@@ -50,6 +50,8 @@ export interface ChatStanding {
   managesNicknames: boolean;
   /** True if the bot may assign roles that are below its own highest role. */
   managesRoles: boolean;
+  /** True if the bot may time out members whose highest role is below its own. */
+  timesOutMembers: boolean;
 }
 
 /** A page of a guild's members, ordered by chat ID. */
@@ -75,6 +77,43 @@ export interface ChatChangeRequest {
    * sent.
    */
   beforeCall?: () => Promise<void>;
+}
+
+/** The application to which the bot belongs. */
+export interface ChatApplicationState {
+  id: string;
+  /** The key with which the platform signs interactions, in hexadecimal digits; null if the platform does not tell. */
+  publicKey: string | null;
+  /** True if the application may receive the members of guilds (a privileged intent). */
+  receivesMembers: boolean;
+  /** The address to which the platform sends interactions; null if none is set. */
+  interactionsUrl: string | null;
+}
+
+/** A slash command as it is registered at the chat platform. */
+export interface ChatSlashCommand {
+  name: string;
+  description: string;
+  /** The permissions that a member needs to see it, as bits; null for everybody. */
+  permissions: bigint | null;
+  options: readonly ChatSlashOption[];
+}
+
+/** An option of a slash command. */
+export interface ChatSlashOption {
+  name: string;
+  description: string;
+  kind: 'member' | 'integer' | 'text';
+  required: boolean;
+  /** The maximum length of a text. */
+  maxLength?: number;
+}
+
+/** The bot's application on the chat platform. Its functions throw the same errors as those of ChatPlatform. */
+export interface ChatApplication {
+  read(): Promise<ChatApplicationState>;
+  /** Replaces all slash commands of the application, in all guilds. */
+  registerCommands(applicationId: string, commands: readonly ChatSlashCommand[]): Promise<void>;
 }
 
 /**

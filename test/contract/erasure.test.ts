@@ -36,6 +36,7 @@ const ARBITRARY: Record<string, string> = {
   'activity.deliveries.result': 'like that of commands',
   'activity.actions.details': 'cleared with the target',
   'auth.audit.details': 'a rule, by the persons of the entry',
+  'auth.interactions.options': 'emptied when the command ends, within 15 minutes; may name others until then',
   'auth.sessions.guilds': 'the roles of the person of the session; deleted with it',
   'members.known_ranks.ranks': 'ranks of the user by group; deleted with the row',
   'members.intents.claim': 'the name of a stored response',

@@ -34,6 +34,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:console:auth',
       'audit-checkpoint',
       'console-credentials',
+      'interaction-token',
       'call:operators:auth',
       'ticket:lookup',
       'ticket:bindings',

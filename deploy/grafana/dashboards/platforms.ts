@@ -5,7 +5,7 @@ export const platforms: DashboardSpec = {
   name: 'platforms',
   title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
-  jobs: 'guild-data/(auth|bindings|members)',
+  jobs: 'guild-data/(auth|bindings|gateway|members)',
   rows: {
     Calls: [
       {
@@ -191,6 +191,33 @@ export const platforms: DashboardSpec = {
         queries: {
           '{{outcome}}': rate('members_roles_synced_total', jobOf('members'), ['outcome']),
         },
+      },
+    ],
+    'Slash commands': [
+      {
+        title: 'Slash commands received',
+        description:
+          'Requests of the chat platform to /interactions, by result. It sends wrong signatures now and then itself.',
+        unit: 'reqps',
+        queries: {
+          '{{result}}': rate('gateway_interactions_total', jobOf('gateway'), ['result']),
+        },
+        alerts: ['GuildDataSlashCommandsFailing'],
+      },
+      {
+        title: 'Slash commands carried out',
+        description: 'Slash commands that ended, by command and outcome. Rejected: the response says why.',
+        unit: 'reqps',
+        queries: {
+          '/{{command}} {{outcome}}': rate('auth_interactions_total', jobOf('auth'), ['command', 'outcome']),
+        },
+        alerts: ['GuildDataSlashCommandsFailing'],
+      },
+      {
+        title: 'Time until a slash command is carried out, p99',
+        description: 'Time from the acceptance of a slash command until the attempt that ended it began.',
+        unit: 's',
+        queries: { p99: quantile(0.99, 'auth_interaction_wait_seconds', jobOf('auth')) },
       },
     ],
   },
