@@ -7,6 +7,7 @@ import { systemClock } from '#kit/clock.ts';
 import { connectRedis } from '#kit/redis/client.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
+import { amount } from '#test/measure/bounds.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { SharedRedis } from '../budget/shared-redis.ts';
@@ -16,7 +17,7 @@ import { Discord } from './discord.ts';
 const PROCESSES = 40;
 const PAUSE_MS = 1_500;
 /** The time that the platform's response takes to become known to all processes. */
-const NOTICE_MS = 100;
+const NOTICE_MS = amount(1_000, 100);
 const log = pino({ level: 'silent' });
 
 let fixture: PlatformsFixture;
