@@ -39,7 +39,8 @@ export class FakeSettings {
       if (this.isDown) throw new ApiError('UNAVAILABLE');
       return this.settings;
     };
-    this.#server.add(GuildSettingsServiceService, { getGuildSettings }, allowedCallers(TEST_SECRETS, caller));
+    const methods = { getGuildSettings, listMirroringGuilds: async () => ({ guilds: [] }) };
+    this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));
   }
 
   get address(): string {

@@ -18,6 +18,16 @@ export type EventWithPunishment = {
 } & EventEnvelope;
 
 /**
+ * `ban.drifted`: A ban differed unexpectedly from the game platform; both are made equal.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithBanDriftEvent = {
+  type?: 'ban.drifted';
+  data: BanDriftEvent | ErasedEventData;
+} & EventEnvelope;
+
+/**
  * `ban.lifted`: A ban was lifted before its end.
  *
  * `mute.lifted`: A mute was lifted before its end.
@@ -193,7 +203,7 @@ export type Webhook = {
   guild_id: GuildId;
   /** Where events are sent */
   url: string;
-  /** Event types, groups of types such as `ban.*`, or `*` for all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types: string[];
   /** Note of its owner */
   description: string | null;
@@ -238,6 +248,14 @@ export type Lifted = {
 export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
+
+/** A ban, if any, that differed from the game platform */
+export type BanDriftEvent = {
+  game_id: GameId;
+  universe_id: number;
+  place_id: number | null;
+  ban_id: number | null;
+};
 
 /** A check of the set-up of a guild */
 export type GuildCheck = {
@@ -352,7 +370,7 @@ export type Member = {
   chat_id: ChatId;
   /** Username on the chat platform */
   username: string;
-  /** Nickname in this guild; null if there is none */
+  /** Nickname in this guild */
   nickname: string | null;
   /** Role IDs, without `@everyone` */
   roles: RoleId[];
@@ -360,9 +378,9 @@ export type Member = {
   joined_at: TimestampOrNull;
   /** True if a game account is linked */
   verified: boolean;
-  /** ID of the linked game account; null if there is none */
+  /** ID of the linked game account */
   game_id: number | null;
-  /** Username of the linked game account; null if there is none */
+  /** Username of the linked game account */
   game_username: string | null;
 };
 
@@ -436,7 +454,7 @@ export type RoleFailure = {
 /** A role with bindings, and why the member has it or does not */
 export type ExplainedRole = {
   role_id: RoleId;
-  /** Role name; null if the role no longer exists */
+  /** Role name; null if it was deleted */
   role_name: string | null;
   /** True if the member has the role */
   has_role: boolean;
@@ -595,7 +613,7 @@ export type OwnShieldEntry = {
 
 /** An interval of a report of staff activity */
 export type StaffReportInterval = {
-  /** First day of the interval in the time zone of the report; of a week its Monday */
+  /** First day of the interval in the time zone of the report */
   date: string;
   /** Start of the interval, or of the report if that is later */
   starts_at: Timestamp;
@@ -779,6 +797,7 @@ export type Event =
   | EventWithUnlinked
   | EventWithPunishment
   | EventWithLiftedPunishmentEvent
+  | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
   | EventWithRolesChanged
@@ -971,7 +990,7 @@ export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'accou
 
 /** What a staff member did in an interval */
 export type StaffReportCounts = {
-  /** First day of the interval in the time zone of the report; of a week its Monday */
+  /** First day of the interval in the time zone of the report */
   date: string;
   /** Number of sessions that started in the interval */
   sessions: number;
@@ -1245,7 +1264,7 @@ export type EventEnvelope = {
 
 export type ExplainRolesResult = {
   chat_id: ChatId;
-  /** ID of the linked game account; null if there is none */
+  /** ID of the linked game account */
   game_id: number | null;
   /** Username in the game; null if unknown */
   game_username: string | null;
@@ -1356,7 +1375,7 @@ export type ListActionsResult = {
 export type ListActiveBansResult = {
   bans: Punishment[];
   server_time: ServerTime;
-  /** Entries that were lifted since `updated_since`; present only if that was given */
+  /** Entries lifted since `updated_since`, if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
 };
@@ -1364,7 +1383,7 @@ export type ListActiveBansResult = {
 export type ListActiveMutesResult = {
   mutes: Punishment[];
   server_time: ServerTime;
-  /** Entries that were lifted since `updated_since`; present only if that was given */
+  /** Entries lifted since `updated_since`, if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
 };
@@ -1419,7 +1438,7 @@ export type ListSessionsResult = {
 
 export type ListVerifiedUsersResult = {
   users: LinkRecord[];
-  /** Links that were removed since `updated_since`; present only if that was given */
+  /** Links removed since `updated_since`, if that was given */
   unlinked?: Unlinked[];
   server_time: ServerTime;
   next_cursor: NextCursor;
@@ -1481,7 +1500,7 @@ export type ResolveNamesResult = {
   game_names: {
     [name: string]: string | null;
   };
-  /** Platforms that did not respond, so that data is missing */
+  /** Platforms that did not respond */
   incomplete: ('chat' | 'game')[];
 };
 
@@ -1504,7 +1523,7 @@ export type RotateWebhookSecretResult = {
 
 export type SearchPeopleResult = {
   people: FoundPerson[];
-  /** Platforms that did not respond, so that data is missing */
+  /** Platforms that did not respond */
   incomplete: ('chat' | 'game')[];
 };
 
@@ -1961,7 +1980,7 @@ export type BanPlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
   game_username?: GameUsernameInput;
   duration?: Duration | null;
@@ -1993,7 +2012,7 @@ export type MutePlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
   game_username?: GameUsernameInput;
   duration?: Duration | null;
@@ -2025,7 +2044,7 @@ export type UnbanPlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
 } & (
   | {
@@ -2053,7 +2072,7 @@ export type UnmutePlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
 } & (
   | {
@@ -2484,7 +2503,7 @@ export type StreamEventsArgs = {
 export type CreateWebhookArgs = {
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url: string;
-  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types: string[];
   /** Note of its owner */
   description?: string | null;
@@ -2506,7 +2525,7 @@ export type UpdateWebhookArgs = {
   id: Uuid;
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url?: string | null;
-  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types?: string[] | null;
   /** New note; null removes it */
   description?: string | null;

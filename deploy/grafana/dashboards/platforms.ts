@@ -5,7 +5,7 @@ export const platforms: DashboardSpec = {
   name: 'platforms',
   title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
-  jobs: 'guild-data/(auth|bindings|gateway|members)',
+  jobs: 'guild-data/(auth|bindings|gateway|members|moderation)',
   rows: {
     Calls: [
       {
@@ -93,6 +93,21 @@ export const platforms: DashboardSpec = {
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
         alerts: ['GuildDataChatBudgetDegraded'],
+      },
+    ],
+    'Bans on the game platform': [
+      {
+        title: 'Bans mirrored to the game platform',
+        description:
+          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
+        unit: 'reqps',
+        queries: {
+          '{{step}}': rate('moderation_mirror_steps_total', jobOf('moderation'), ['step']),
+          'unexpected differences': rate('moderation_mirror_drift_total', jobOf('moderation'), []),
+          'universes used twice': rate('moderation_mirror_conflicts_total', jobOf('moderation'), []),
+          'reading {{outcome}}': rate('moderation_mirror_checks_total', jobOf('moderation'), ['outcome']),
+        },
+        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
       },
     ],
     'Our own rate limit of calls to the game platform (call budget)': [
