@@ -37,7 +37,7 @@ export class FakeSettings {
     const getGuildSettings = async () => {
       this.calls++;
       if (this.isDown) throw new ApiError('UNAVAILABLE');
-      return this.settings;
+      return { settings: this.settings };
     };
     const methods = { getGuildSettings, listMirroringGuilds: async () => ({ guilds: [] }) };
     this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));

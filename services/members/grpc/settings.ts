@@ -16,7 +16,9 @@ export function settingsMethods(
   settings: Pick<Settings, 'of' | 'mirroringGuilds'>,
 ): GrpcHandlers<typeof GuildSettingsServiceService> {
   return {
-    getGuildSettings: (message) => settings.of(checked(getGuildSettings, message, 'request').guildId),
+    async getGuildSettings(message) {
+      return { settings: await settings.of(checked(getGuildSettings, message, 'request').guildId) };
+    },
     async listMirroringGuilds(message) {
       const { afterGuildId, limit } = checked(listMirroringGuilds, message, 'request');
       return { guilds: await settings.mirroringGuilds(afterGuildId, limit) };

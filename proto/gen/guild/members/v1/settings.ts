@@ -34,6 +34,10 @@ export interface GetGuildSettingsRequest {
   guildId: string;
 }
 
+export interface GetGuildSettingsResponse {
+  settings?: GuildSettings | undefined;
+}
+
 export interface GuildSettings {
   /**
    * Whether a member's roles are synchronised after a change of the link, after joining the guild, and after a change of
@@ -289,6 +293,52 @@ export const GetGuildSettingsRequest: MessageFns<GetGuildSettingsRequest> = {
   },
 };
 
+function createBaseGetGuildSettingsResponse(): GetGuildSettingsResponse {
+  return { settings: undefined };
+}
+
+export const GetGuildSettingsResponse: MessageFns<GetGuildSettingsResponse> = {
+  encode(message: GetGuildSettingsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.settings !== undefined) {
+      GuildSettings.encode(message.settings, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetGuildSettingsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetGuildSettingsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.settings = GuildSettings.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseGuildSettings(): GuildSettings {
   return {
     syncOnLink: false,
@@ -458,8 +508,9 @@ export const GuildSettingsServiceService = {
     requestSerialize: (value: GetGuildSettingsRequest): Buffer =>
       Buffer.from(GetGuildSettingsRequest.encode(value).finish()),
     requestDeserialize: (value: Buffer): GetGuildSettingsRequest => GetGuildSettingsRequest.decode(value),
-    responseSerialize: (value: GuildSettings): Buffer => Buffer.from(GuildSettings.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GuildSettings => GuildSettings.decode(value),
+    responseSerialize: (value: GetGuildSettingsResponse): Buffer =>
+      Buffer.from(GetGuildSettingsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetGuildSettingsResponse => GetGuildSettingsResponse.decode(value),
   },
   /** A page of the guilds whose bans are mirrored to the game platform, ordered by ID. */
   listMirroringGuilds: {
@@ -477,7 +528,7 @@ export const GuildSettingsServiceService = {
 
 export interface GuildSettingsServiceServer extends UntypedServiceImplementation {
   /** The settings of a guild. A guild that has changed none has the defaults. */
-  getGuildSettings: handleUnaryCall<GetGuildSettingsRequest, GuildSettings>;
+  getGuildSettings: handleUnaryCall<GetGuildSettingsRequest, GetGuildSettingsResponse>;
   /** A page of the guilds whose bans are mirrored to the game platform, ordered by ID. */
   listMirroringGuilds: handleUnaryCall<ListMirroringGuildsRequest, ListMirroringGuildsResponse>;
 }
