@@ -16,6 +16,7 @@ import { lacksGuildAccess } from './errors.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
+import { timeoutCall } from './timeouts.ts';
 
 const GUILD_TTL_MS = 60_000;
 const MAX_CACHED_GUILDS = 1_000;
@@ -120,6 +121,10 @@ export class Discord implements ChatPlatform {
       limit: `nicknames of ${guildId}`,
       rejectionKey: `nickname of ${chatId} in ${guildId}`,
     });
+  }
+
+  changeTimeout({ until, ...member }: ChatChangeRequest & { until: Date | null }): Promise<ChatChange> {
+    return this.#change(member, '', timeoutCall(member.guildId, member.chatId, until));
   }
 
   async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
