@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
+import { banMirrorCommands } from './commands/ban-mirror.ts';
 import { consoleCommands } from './commands/console.ts';
 import { eraseCommands } from './commands/erasure/erase.ts';
 import { exportCommands } from './commands/erasure/export.ts';
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   ...jobCommands,
   ...shieldCommands,
   ...recordCommands,
+  ...banMirrorCommands,
   ...staffCommands,
   ...webhookCommands,
   ...eventCommands,

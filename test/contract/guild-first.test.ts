@@ -59,6 +59,16 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /seen_at < clock_timestamp/,
     reason: 'the streams of processes that died',
   },
+  {
+    file: 'services/members/store/guild-settings.ts',
+    text: /guild_id > \$1 AND mirror_bans_universe_ids/,
+    reason: 'a page of guilds, in the background',
+  },
+  {
+    file: 'services/moderation/store/mirrored-universes.ts',
+    text: /GROUP BY guild_id/,
+    reason: 'a page of guilds, in the background',
+  },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
 
@@ -110,6 +120,8 @@ describe('tables', () => {
       'auth.operators_pkey',
       'auth.request_reporters_pkey',
       'auth.sign_ins_pkey',
+      // A universe belongs to one guild.
+      'moderation.mirrored_universes_universe',
     ]);
   });
 });

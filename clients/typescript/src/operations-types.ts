@@ -18,6 +18,16 @@ export type EventWithPunishment = {
 } & EventEnvelope;
 
 /**
+ * `ban.drifted`: A ban and its restriction on the game platform differed unexpectedly; they are being made equal.
+ *
+ * Scope: `moderation:read`.
+ */
+export type EventWithBanDriftEvent = {
+  type?: 'ban.drifted';
+  data: BanDriftEvent | ErasedEventData;
+} & EventEnvelope;
+
+/**
  * `ban.lifted`: A ban was lifted before its end.
  *
  * `mute.lifted`: A mute was lifted before its end.
@@ -238,6 +248,18 @@ export type Lifted = {
 export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
+
+/** A ban that differed from the restriction on the game platform */
+export type BanDriftEvent = {
+  game_id: GameId;
+  universe_id: number;
+  place_id: number | null;
+  /** The ban in force here */
+  ban_id: number | null;
+  expires_at: TimestampOrNull;
+  /** Whether the game platform restricted the player before */
+  was_restricted: boolean;
+};
 
 /** A check of the set-up of a guild */
 export type GuildCheck = {
@@ -779,6 +801,7 @@ export type Event =
   | EventWithUnlinked
   | EventWithPunishment
   | EventWithLiftedPunishmentEvent
+  | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
   | EventWithRolesChanged
@@ -981,7 +1004,7 @@ export type StaffReportCounts = {
   idle_seconds: number;
   /** Number of actions of all types */
   action_count: number;
-  /** Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count` */
+  /** Number of actions by type. Of a staff member and day (UTC) the first 32 types are listed; actions of further types are only in `action_count` */
   actions: {
     [name: string]: number;
   };
@@ -1444,7 +1467,7 @@ export type NumericIdOrNull = number | string | null;
 export type PollCommandsResult = {
   /** Commands, oldest first */
   commands: Command[];
-  /** Seconds until the next poll without `wait`; increases with the number of live servers */
+  /** Seconds until the next poll, if you poll without `wait`; increases with the number of live servers */
   poll_after_seconds: number;
 };
 
@@ -1523,7 +1546,7 @@ export type SendServerHeartbeatResult = {
   next_heartbeat_seconds: number;
   /** Up to 20 commands, oldest first */
   commands: Command[];
-  /** MessagingService topic: poll on each message */
+  /** MessagingService topic whose messages say to poll now */
   wake_up_topic?: string;
 };
 
@@ -2251,7 +2274,7 @@ export type SendServerHeartbeatArgs = {
         error?: string | null;
       }[]
     | null;
-  /** True if the server is shutting down. It is then no longer live */
+  /** True if the server is shutting down. It is then no longer live and receives no commands */
   final?: boolean | null;
 };
 

@@ -257,6 +257,19 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataOutboxStuck'],
       },
       {
+        title: 'Bans mirrored to the game platform',
+        description:
+          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
+        unit: 'reqps',
+        queries: {
+          '{{step}}': rate('moderation_mirror_steps_total', MODERATION, ['step']),
+          'unexpected differences': rate('moderation_mirror_drift_total', MODERATION, []),
+          'universes used twice': rate('moderation_mirror_conflicts_total', MODERATION, []),
+          'reading {{outcome}}': rate('moderation_mirror_checks_total', MODERATION, ['outcome']),
+        },
+        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
+      },
+      {
         title: 'Ban and mute status checks',
         description: 'Players whose bans and mutes were checked, from the cache or from the database.',
         unit: 'reqps',

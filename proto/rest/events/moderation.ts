@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { punishment, shieldEntry } from '../moderation/schemas.ts';
-import { timestamp } from '../schemas.ts';
+import { gameIdOut, timestamp } from '../schemas.ts';
 import { eventType } from './event-type.ts';
 
 /** The fields of a ban or mute that name persons. */
@@ -9,6 +9,17 @@ const DECISION_PERSONS = { game: ['game_id', 'moderator_game_id'], chat: ['moder
 const lifted = z
   .object({ ...punishment.shape, lifted_at: timestamp })
   .meta({ id: 'LiftedPunishmentEvent', description: 'A ban or mute that was lifted before its end' });
+
+const banDrift = z
+  .object({
+    game_id: gameIdOut,
+    universe_id: z.int().min(1),
+    place_id: z.int().min(1).nullable(),
+    ban_id: z.int().nullable().meta({ description: 'The ban in force here' }),
+    expires_at: timestamp.nullable(),
+    was_restricted: z.boolean().meta({ description: 'Whether the game platform restricted the player before' }),
+  })
+  .meta({ id: 'BanDriftEvent', description: 'A ban that differed from the restriction on the game platform' });
 
 export const moderationEvents = {
   'ban.created': eventType({
@@ -28,6 +39,12 @@ export const moderationEvents = {
     summary: 'A ban ended',
     data: punishment,
     persons: DECISION_PERSONS,
+  }),
+  'ban.drifted': eventType({
+    scope: 'moderation:read',
+    summary: 'A ban and its restriction on the game platform differed unexpectedly; they are being made equal',
+    data: banDrift,
+    persons: { game: ['game_id'] },
   }),
   'mute.created': eventType({
     scope: 'moderation:read',

@@ -9,7 +9,11 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
-import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+import {
+  BanMirrorAdminServiceService,
+  RecordAdminServiceService,
+  ShieldAdminServiceService,
+} from '#proto/gen/guild/moderation/v1/admin.ts';
 
 /** The roles of operators, in ascending order. Each role includes the roles before it. */
 export const ROLES = ['viewer', 'support', 'admin', 'owner'] as const;
@@ -98,6 +102,11 @@ const RULES = [
     services: ['moderation'],
     definition: ShieldAdminServiceService,
     methods: { addEntry: change('support'), removeEntry: change('support'), listEntries: read('viewer') },
+  }),
+  rulesOf({
+    services: ['moderation'],
+    definition: BanMirrorAdminServiceService,
+    methods: { reconcile: change('support'), listDrift: read('viewer') },
   }),
   rulesOf({
     services: ['moderation'],
