@@ -138,6 +138,8 @@ export class MembersFixture {
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
       CHAT_GLOBAL_RPS: '100000',
+      // Tests change the members of the simulated platform and expect the result at once.
+      CHAT_MIRROR_TTL_SECONDS: '0',
       GAME_GLOBAL_RPS: '100000',
       GAME_MEMBERSHIPS_PER_MINUTE: '100000',
       GAME_INVENTORIES_PER_MINUTE: '100000',

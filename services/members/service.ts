@@ -40,6 +40,7 @@ import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
+import type { OnMemberChange } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { nicknameQueue } from './domain/nickname-queue.ts';
@@ -70,6 +71,7 @@ import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
+import { Mirror } from './mirror/mirror.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
@@ -105,10 +107,14 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const platform = { shared, breakers, metrics, clock, fetch: platformFetch(config) };
     const game = new Roblox({ config, ...platform });
-    const chat = new Discord({ config, log, ...platform });
+    const discord = new Discord({ config, log, ...platform });
+    const mirror = new Mirror(config, { database, discord, metrics, log });
+    const { chat } = mirror;
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
+    // Called for each change of a member that the chat platform reports.
+    const onMemberChange: OnMemberChange[] = [];
     const idempotency = new Idempotency({
       schema: 'members',
       database,
@@ -199,6 +205,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
+    const gateway = mirror.gateway(events, onMemberChange);
+    if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
@@ -230,6 +238,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
+  { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
+  { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },

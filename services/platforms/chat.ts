@@ -93,8 +93,11 @@ export interface ChatPlatform {
    * BotNotInGuild if the bot is not in the guild.
    */
   standing(guildId: string, options?: { fresh?: boolean }): Promise<ChatStanding>;
-  /** Returns a member of the guild, never from a cache; null if there is no such member, and for the bot itself. */
-  member(guildId: string, chatId: string): Promise<ChatMember | null>;
+  /**
+   * Returns a member of the guild, as it is now; null if there is no such member, and for the bot itself. With `mayBeOld`
+   * the member may be some seconds old, and older while the platform cannot be called.
+   */
+  member(guildId: string, chatId: string, options?: { mayBeOld?: boolean }): Promise<ChatMember | null>;
   /**
    * Returns up to 1,000 members whose IDs are above `after` (`0` for the first page), without the bot. A page may be
    * cached for up to 10 s unless `fresh` is set.

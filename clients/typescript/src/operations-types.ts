@@ -102,6 +102,36 @@ export type EventWithUnlinked = {
 } & EventEnvelope;
 
 /**
+ * `member.joined`: An account joined the guild.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithMemberJoined = {
+  type?: 'member.joined';
+  data: MemberJoined | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `member.left`: An account left the guild.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithMemberLeft = {
+  type?: 'member.left';
+  data: MemberLeft | ErasedEventData;
+} & EventEnvelope;
+
+/**
+ * `member.roles_changed`: Chat roles of a member were changed on the chat platform.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithMemberRolesChanged = {
+  type?: 'member.roles_changed';
+  data: MemberRolesChanged | ErasedEventData;
+} & EventEnvelope;
+
+/**
  * `nickname.changed`: The nickname of a member was changed.
  *
  * Scope: `members:read`.
@@ -568,6 +598,20 @@ export type ApiKey = {
   last_used_at: TimestampOrNull;
 };
 
+/** An account joined the guild */
+export type MemberJoined = {
+  chat_id: ChatId;
+  /** Time of the join; null if unknown */
+  joined_at: TimestampOrNull;
+  /** IDs of the roles of the member */
+  roles: RoleId[];
+};
+
+/** An account left the guild */
+export type MemberLeft = {
+  chat_id: ChatId;
+};
+
 /** An attempt to send an event */
 export type WebhookDelivery = {
   event_id: Uuid;
@@ -782,6 +826,15 @@ export type RequestCounts = {
 /** Result of the command */
 export type AckStatus = 'success' | 'failed' | 'rejected';
 
+/** Roles that somebody else gave or took */
+export type MemberRolesChanged = {
+  chat_id: ChatId;
+  /** Roles that were assigned */
+  added: RoleId[];
+  /** Roles that were removed */
+  removed: RoleId[];
+};
+
 /** Rows of one kind */
 export type RetainedRows = {
   kind: RetainedKind;
@@ -804,6 +857,9 @@ export type Event =
   | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
+  | EventWithMemberJoined
+  | EventWithMemberLeft
+  | EventWithMemberRolesChanged
   | EventWithRolesChanged
   | EventWithNicknameChange
   | EventWithSyncJobFinished

@@ -131,6 +131,40 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatInvalidRequests'],
       },
     ],
+    "Mirror and the chat platform's websocket": [
+      {
+        title: 'Reads of members and guilds of the chat platform by source',
+        description:
+          'Reads that the mirror answered, that called the platform, and that used an old row because the platform could not be called in time.',
+        unit: 'reqps',
+        queries: {
+          '{{source}}': rate('members_mirror_reads_total', jobOf('members'), ['source']),
+        },
+      },
+      {
+        title: "Shards of the chat platform's websocket",
+        description:
+          'Shards that processes own, those that are connected and up to date, and the age of the oldest event that is not stored yet, in seconds.',
+        unit: 'short',
+        queries: {
+          owned: `sum(members_chat_gateway_shards{${jobOf('members')}})`,
+          live: `sum(members_chat_gateway_shards_live{${jobOf('members')}})`,
+          'seconds behind': `max(members_chat_gateway_lag_seconds{${jobOf('members')}})`,
+        },
+        alerts: ['GuildDataChatGatewayDown'],
+      },
+      {
+        title: "Events and connections of the chat platform's websocket",
+        description:
+          'Events that were stored or could not be read, sessions that were begun or resumed, and connections that were lost or refused.',
+        unit: 'reqps',
+        queries: {
+          'events {{outcome}}': rate('members_chat_gateway_events_total', jobOf('members'), ['outcome']),
+          'sessions {{start}}': rate('members_chat_gateway_sessions_total', jobOf('members'), ['start']),
+          'connections {{kind}}': rate('members_chat_gateway_disconnects_total', jobOf('members'), ['kind']),
+        },
+      },
+    ],
     'Work that depends on the platforms': [
       {
         title: 'Evaluated role bindings',

@@ -13,6 +13,7 @@ import {
 import type { PlatformResponse } from '../http/host.ts';
 import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
 import { lacksGuildAccess } from './errors.ts';
+import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
@@ -125,6 +126,11 @@ export class Discord implements ChatPlatform {
 
   changeTimeout({ until, ...member }: ChatChangeRequest & { until: Date | null }): Promise<ChatChange> {
     return this.#change(member, '', timeoutCall(member.guildId, member.chatId, until));
+  }
+
+  /** Returns how the platform's websocket is reached. */
+  gatewayInfo(): Promise<GatewayInfo> {
+    return readGatewayInfo(this.#api);
   }
 
   async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
