@@ -39,7 +39,9 @@ export class FakeSettings {
       if (this.isDown) throw new ApiError('UNAVAILABLE');
       return this.settings;
     };
-    this.#server.add(GuildSettingsServiceService, { getGuildSettings }, allowedCallers(TEST_SECRETS, caller));
+    const listMirroringGuilds = async () => ({ guilds: [] });
+    const methods = { getGuildSettings, listMirroringGuilds };
+    this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));
   }
 
   get address(): string {

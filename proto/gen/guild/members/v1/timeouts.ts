@@ -28,6 +28,8 @@ export interface TimeoutChange {
 
 export interface ListTimeoutChangesResponse {
   changes: TimeoutChange[];
+  /** The ID of the newest stored change; 0 if none is stored. A reader that is ahead of it starts again at 0. */
+  newestId: number;
 }
 
 export interface GetTimeoutRequest {
@@ -200,13 +202,16 @@ export const TimeoutChange: MessageFns<TimeoutChange> = {
 };
 
 function createBaseListTimeoutChangesResponse(): ListTimeoutChangesResponse {
-  return { changes: [] };
+  return { changes: [], newestId: 0 };
 }
 
 export const ListTimeoutChangesResponse: MessageFns<ListTimeoutChangesResponse> = {
   encode(message: ListTimeoutChangesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.changes) {
       TimeoutChange.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.newestId !== 0) {
+      writer.uint32(16).int64(message.newestId);
     }
     return writer;
   },
@@ -230,6 +235,14 @@ export const ListTimeoutChangesResponse: MessageFns<ListTimeoutChangesResponse> 
             }
 
             message.changes.push(TimeoutChange.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.newestId = longToNumber(reader.int64());
             continue;
           }
         }
