@@ -38,12 +38,10 @@ import { GuildState } from './domain/guild-state.ts';
 import { Lists } from './domain/lists.ts';
 import { People } from './domain/people.ts';
 import { RESTRICTION_QUEUE } from './domain/restrictions/task-queue.ts';
-import { TIMEOUT_QUEUE } from './domain/timeouts/task-queue.ts';
-import { createTimeoutMirror } from './timeout-mirror.ts';
-import { queueTimeoutTasks } from './store/timeout-tasks.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
+import { TIMEOUT_QUEUE } from './domain/timeouts/task-queue.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { banMirrorMethods } from './grpc/ban-mirror.ts';
@@ -55,7 +53,9 @@ import { moderationHandlers } from './http/moderation.ts';
 import { peopleHandlers } from './http/people.ts';
 import { shieldHandlers } from './http/shield.ts';
 import type { Delivery } from './store/outbox.ts';
+import { queueTimeoutTasks } from './store/timeout-tasks.ts';
 import { ModerationTelemetry } from './telemetry.ts';
+import { createTimeoutMirror } from './timeout-mirror.ts';
 
 /** The PostgreSQL notification channel that carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
@@ -105,7 +105,13 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       worker.wake(RESTRICTION_QUEUE);
       worker.wake(TIMEOUT_QUEUE);
     };
-    const banMirror = createBanMirror(service, { database, events, telemetry, onChange, wake: () => worker.wake(RESTRICTION_QUEUE) });
+    const banMirror = createBanMirror(service, {
+      database,
+      events,
+      telemetry,
+      onChange,
+      wake: () => worker.wake(RESTRICTION_QUEUE),
+    });
     const parts = { database, events, telemetry, lookup, onChange };
     const timeouts = createTimeoutMirror(service, { ...parts, wake: () => worker.wake(TIMEOUT_QUEUE) });
     const definitions = [
@@ -143,11 +149,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
-    const sweeps = [
-      ...expirySweeps({ database, events, telemetry }),
-      ...timeouts.sweeps,
-      ...(banMirror?.sweeps ?? []),
-    ];
+    const sweeps = [...expirySweeps({ database, events, telemetry }), ...timeouts.sweeps, ...(banMirror?.sweeps ?? [])];
     lifecycle.add(new EventSweeper(sweeps, log));
     // Drained before the sweeper, whose readings of the platform it ends.
     if (banMirror) lifecycle.add({ name: 'ban mirror', drain: async () => banMirror.stop() });

@@ -257,6 +257,13 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataOutboxStuck'],
       },
       {
+        title: 'Mutes mirrored to the chat platform',
+        description:
+          'Comparisons of a mute with the timeout on the chat platform, by what made both equal, or why nothing could be done.',
+        unit: 'reqps',
+        queries: { '{{outcome}}': rate('moderation_timeout_comparisons_total', MODERATION, ['outcome']) },
+      },
+      {
         title: 'Bans mirrored to the game platform',
         description:
           'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',

@@ -1,6 +1,11 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChange, ChatMember, ChatPlatform } from '#platforms/chat.ts';
-import { insertTimeoutChange, listTimeoutChanges, newestTimeoutChange, type TimeoutChange } from '../store/timeout-changes.ts';
+import {
+  insertTimeoutChange,
+  listTimeoutChanges,
+  newestTimeoutChange,
+  type TimeoutChange,
+} from '../store/timeout-changes.ts';
 import type { MemberChange } from './member-changes.ts';
 
 export interface TimeoutsOptions {

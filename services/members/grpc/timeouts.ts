@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { ChatChange } from '#platforms/chat.ts';
-import { ChangeTimeoutResponse_Outcome as Outcome, type TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
+import {
+  ChangeTimeoutResponse_Outcome as Outcome,
+  type TimeoutServiceService,
+} from '#proto/gen/guild/members/v1/timeouts.ts';
 import { chatId, guildId } from '#proto/rest/schemas.ts';
 import type { Timeouts } from '../domain/timeouts.ts';
 
@@ -12,7 +15,12 @@ const MAX_REASON = 512;
 
 const listChanges = z.object({ after: z.int().min(0), limit: z.int().min(1).max(MAX_CHANGES) });
 const getTimeout = z.object({ guildId, chatId });
-const changeTimeout = z.object({ guildId, chatId, untilMs: z.int().min(1).optional(), reason: z.string().max(MAX_REASON) });
+const changeTimeout = z.object({
+  guildId,
+  chatId,
+  untilMs: z.int().min(1).optional(),
+  reason: z.string().max(MAX_REASON),
+});
 
 const OUTCOMES: Record<ChatChange, Outcome> = {
   done: Outcome.OUTCOME_DONE,

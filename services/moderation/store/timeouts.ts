@@ -51,7 +51,14 @@ export async function storeAgreement(
      VALUES ($1, $2, $3, $4::timestamptz, $5::timestamptz, COALESCE(GREATEST($4, $5), clock_timestamp()), $6)
      ON CONFLICT (guild_id, game_id) DO UPDATE SET chat_id = excluded.chat_id, muted_until = excluded.muted_until,
        timeout_until = excluded.timeout_until, ends_at = excluded.ends_at, renew_at = excluded.renew_at`,
-    [guildId, gameId, chatId, timestampOf(mute), timestampOf(timeout), renewal === undefined ? null : new Date(renewal)],
+    [
+      guildId,
+      gameId,
+      chatId,
+      timestampOf(mute),
+      timestampOf(timeout),
+      renewal === undefined ? null : new Date(renewal),
+    ],
   );
 }
 
