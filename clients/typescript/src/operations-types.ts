@@ -1060,7 +1060,7 @@ export type StaffReportCounts = {
   idle_seconds: number;
   /** Number of actions of all types */
   action_count: number;
-  /** Number of actions by type. Of a staff member and day (UTC) the first 32 types are listed; actions of further types are only in `action_count` */
+  /** Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count` */
   actions: {
     [name: string]: number;
   };
@@ -1523,7 +1523,7 @@ export type NumericIdOrNull = number | string | null;
 export type PollCommandsResult = {
   /** Commands, oldest first */
   commands: Command[];
-  /** Seconds until the next poll, if you poll without `wait`; increases with the number of live servers */
+  /** Seconds until the next poll without `wait`; increases with the number of live servers */
   poll_after_seconds: number;
 };
 
@@ -1602,7 +1602,7 @@ export type SendServerHeartbeatResult = {
   next_heartbeat_seconds: number;
   /** Up to 20 commands, oldest first */
   commands: Command[];
-  /** MessagingService topic whose messages say to poll now */
+  /** MessagingService topic: poll on each message */
   wake_up_topic?: string;
 };
 
@@ -2330,7 +2330,7 @@ export type SendServerHeartbeatArgs = {
         error?: string | null;
       }[]
     | null;
-  /** True if the server is shutting down. It is then no longer live and receives no commands */
+  /** True if the server is shutting down. It is then no longer live */
   final?: boolean | null;
 };
 
