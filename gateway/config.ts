@@ -36,6 +36,14 @@ export const gatewayVariables = {
   GATEWAY_PORT: port(8080),
   /** The public URL of the gateway, which the OpenAPI document names as its server. Default: this machine. */
   PUBLIC_URL: baseUrl('http', 'https').optional(),
+  /**
+   * The public key of the application on the chat platform, with which the platform signs slash commands; 64 hexadecimal
+   * digits. Without it `/interactions` does not exist.
+   */
+  CHAT_APPLICATION_PUBLIC_KEY: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, { error: 'must be 64 hexadecimal digits' })
+    .optional(),
   /** The contacts in `/.well-known/security.txt`. Without a contact the gateway has no such file. */
   SECURITY_CONTACT: securityContacts(),
   /** The addresses of proxies whose X-Forwarded-For header is trusted. */

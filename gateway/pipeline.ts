@@ -33,6 +33,7 @@ import type { Route } from '#proto/rest/route.ts';
 import { Admission } from './downstream/admission.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { OwnResponses } from './endpoints/own-responses.ts';
+import { INTERACTIONS_PATH, type Interactions } from './interactions/interactions.ts';
 import type { RequestCounts } from './keys/request-counts.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { RequestState } from './request-state.ts';
@@ -59,6 +60,8 @@ export interface PipelineParts {
   streams: Streams;
   /** Responds to the gateway's own routes, such as /healthz; `response.locals.grant` holds the client's API key. */
   ownResponses: OwnResponses;
+  /** Undefined unless slash commands are configured. */
+  interactions: Interactions | undefined;
   trustedProxies: AddressList;
   connections: ClientConnections;
   /** The limit on requests in flight. The same limit applies to pipelined requests that wait for an earlier one. */
@@ -118,12 +121,7 @@ export class Pipeline {
     // body.
     if (response.writableEnded) return;
     state.started = performance.now();
-    let rejection: Rejection;
-    try {
-      rejection = await this.#steps(state);
-    } catch (error) {
-      rejection = asApiError(error);
-    }
+    const rejection: Rejection = await this.#steps(state).catch(asApiError);
     try {
       if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
       // The response is written, or the client has disconnected. The connection, not the request, limits how long the
@@ -145,7 +143,7 @@ export class Pipeline {
    */
   async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
-    const { limiter, clock, usage, requests } = this.#parts;
+    const { limiter, clock, usage, requests, interactions } = this.#parts;
     const malformed = this.#checkMessage(request, response);
     if (malformed) return malformed;
     const { path, query } = splitTarget(request.url ?? '');
@@ -153,6 +151,9 @@ export class Pipeline {
       const preparing = this.#parts.ownResponses.prepare(path);
       if (preparing) await preparing;
       return this.#respondHere(state, undefined);
+    }
+    if (interactions && path === INTERACTIONS_PATH) {
+      return interactions.respond(state, this.admission, this.#callerAddress(state));
     }
     const match = this.#match(state, path);
     if (match instanceof ApiError) return match;

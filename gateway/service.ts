@@ -19,6 +19,8 @@ import type { Admission } from './downstream/admission.ts';
 import { ClientRequest } from './downstream/client-request.ts';
 import { createOwnResponses } from './endpoints/own-responses.ts';
 import { securityTxt } from './endpoints/security-txt.ts';
+import { createInteractions } from './interactions/create.ts';
+import { INTERACTIONS_PATH } from './interactions/interactions.ts';
 import { createKeys } from './keys/create.ts';
 import { KeyActivity } from './keys/key-activity.ts';
 import { Pipeline } from './pipeline.ts';
@@ -88,6 +90,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       readiness,
       securityTxt: securityTxt({ contacts: config.SECURITY_CONTACT, publicUrl: config.PUBLIC_URL, clock }),
     });
+    const interactions = createInteractions(service, limiter);
     const pipeline = new Pipeline({
       matcher,
       authenticate: new Authenticate({
@@ -102,6 +105,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       proxy,
       streams,
       ownResponses,
+      interactions,
       trustedProxies,
       connections,
       maxInFlight: config.MAX_IN_FLIGHT,
@@ -135,7 +139,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     respondToProtocolErrors(listener.server, {
       refused: (code) => telemetry.rejectedByParser(code),
-      methodsOf: (path) => (ownResponses.isPublic(path) ? ['GET'] : matcher.methodsOf(path)),
+      methodsOf: (path) => {
+        if (interactions && path === INTERACTIONS_PATH) return ['POST'];
+        return ownResponses.isPublic(path) ? ['GET'] : matcher.methodsOf(path);
+      },
       methods: [...new Set(routes.map(({ method }) => method))],
     });
     connections.watch(listener.server);

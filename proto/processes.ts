@@ -21,11 +21,12 @@ const SERVICES_BEHIND_AUTH = ['lookup', 'bindings', 'members', 'activity', 'mode
 export const PROCESSES = {
   auth: {
     calls: SERVICES_BEHIND_AUTH,
-    forwards: [],
+    // Slash commands are carried out over REST.
+    forwards: ['members', 'activity', 'moderation'],
     // Auth signs the principals of sessions of the console, which it alone can verify.
     signs: ['auth', ...SERVICES_BEHIND_AUTH],
     servesHttp: true,
-    stores: ['audit-checkpoint', 'console-credentials'],
+    stores: ['audit-checkpoint', 'console-credentials', 'interaction-token'],
   },
   lookup: { calls: ['events'], forwards: [], signs: [], servesHttp: true, stores: [] },
   bindings: { calls: ['lookup', 'events'], forwards: [], signs: [], servesHttp: true, stores: ['idempotency'] },

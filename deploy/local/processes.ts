@@ -13,11 +13,22 @@ export type Deployable = {
   /** Services to which it forwards REST requests. */
   forwards: readonly string[];
   /**
-   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `game` only to the game
-   * platform's API with keys, `webhooks` to the servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
-   * persons sign in there.
+   * `admin`: operators change what it holds; `platforms` is access to the chat and game platforms, `game` only
+   * to the game platform's API with keys, `webhooks` to the servers that receive webhooks; `console` is the address of the console, `sign-in` access to the providers with which
+   * persons sign in there; `interactions` accepts slash commands of the chat platform, and `responses` responds to them.
    */
-  holds: readonly ('admin' | 'database' | 'redis' | 'platforms' | 'game' | 'webhooks' | 'console' | 'sign-in')[];
+  holds: readonly (
+    | 'admin'
+    | 'database'
+    | 'redis'
+    | 'platforms'
+    | 'game'
+    | 'webhooks'
+    | 'console'
+    | 'sign-in'
+    | 'interactions'
+    | 'responses'
+  )[];
   /** True if each replica has one more database connection, on which PostgreSQL notifies it (LISTEN). */
   notified?: true;
 };
@@ -30,7 +41,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.auth.calls,
     forwards: PROCESSES.auth.forwards,
-    holds: ['admin', 'database', 'console', 'sign-in'],
+    holds: ['admin', 'database', 'console', 'sign-in', 'responses'],
     notified: true,
   },
   {
@@ -90,7 +101,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['public'],
     calls: PROCESSES.gateway.calls,
     forwards: PROCESSES.gateway.forwards,
-    holds: ['redis'],
+    holds: ['redis', 'interactions'],
   },
   {
     name: 'console',
@@ -128,7 +139,7 @@ const PORT_VARIABLES = { http: 'HTTP_PORT', grpc: 'GRPC_PORT', admin: 'ADMIN_POR
 const GAME_URLS = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((name) => `GAME_${name}_URL`);
 /** Variables that are not inherited from our own environment: a process only gets those that its entry names. */
 const GIVEN =
-  /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|CHAT_OAUTH_\w+|OIDC_\w+|CONSOLE_URL|GAME_\w+|\w+_PORT|npm_\w+)$/;
+  /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|CHAT_APPLICATION_PUBLIC_KEY|CHAT_OAUTH_\w+|OIDC_\w+|CONSOLE_URL|GAME_\w+|\w+_PORT|npm_\w+)$/;
 
 /** The operator's settings without variables of single processes, such as secrets and ports. */
 export function withoutOthers(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -187,14 +198,19 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
     },
     console: { CONSOLE_URL: shared.consoleUrl, PUBLIC_URL: inherited['PUBLIC_URL'] || shared.gatewayUrl },
     'sign-in': signIn(shared, inherited),
+    interactions: { CHAT_APPLICATION_PUBLIC_KEY: inherited['CHAT_APPLICATION_PUBLIC_KEY'] },
+    responses: { CHAT_API_URL: chatApiUrl(shared, inherited) },
   };
   return given[held];
 }
 
+const chatApiUrl = (shared: Shared, inherited: NodeJS.ProcessEnv) =>
+  inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`;
+
 /** The addresses of the simulators, unless the operator has set a real platform. */
 function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = {
-    CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`,
+    CHAT_API_URL: chatApiUrl(shared, inherited),
     CHAT_BOT_TOKEN: inherited['CHAT_BOT_TOKEN'] || 'simulated-bot-token',
     ...openCloud(shared, inherited),
   };
@@ -220,7 +236,7 @@ const SIGN_IN = /^(?:CHAT_OAUTH|OIDC)_/;
 /** The simulated providers, unless the operator has set others. */
 function signIn(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const given = Object.entries(inherited).filter(([name, value]) => SIGN_IN.test(name) && value);
-  const chatApi = { CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10` };
+  const chatApi = { CHAT_API_URL: chatApiUrl(shared, inherited) };
   if (given.length > 0) return { ...chatApi, ...Object.fromEntries(given) };
   return {
     ...chatApi,

@@ -113,7 +113,9 @@ export class GatewayTelemetry {
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     if (!REJECTIONS.includes(code)) this.#seconds.observe({ route, method }, ms / 1000, span);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
-    if (rejection?.httpStatus === 401) this.#authentication.inc({ result: rejection.code });
+    if (rejection?.httpStatus === 401 && rejection.code !== 'INVALID_SIGNATURE') {
+      this.#authentication.inc({ result: rejection.code });
+    }
     this.#writeLine({ method, code, ms: Math.round(ms * 10) / 10 }, rejection);
     span?.end(rejection && isServerError(rejection) ? rejection.code : httpError(code), () =>
       describeRequest({ method, route, template: matched && API_PREFIX + matched.path, code, requestId }),

@@ -12,10 +12,17 @@ export const GUILD_CHECKS = {
   bot_in_guild: 'The bot is a member of the guild',
   bot_manages_roles: 'The bot has the permission Manage Roles',
   bot_manages_nicknames: 'The bot has the permission Manage Nicknames',
+  bot_times_out_members: 'The bot has the permission Timeout Members; only present if the guild mirrors timeouts',
+  bot_receives_members: 'The application of the bot may receive the members of guilds (Server Members Intent)',
+  chat_websocket: 'Changes of members arrive over the websocket; only present if the installation uses it',
   bound_roles_exist: 'Every role of a binding exists',
   bound_roles_assignable: 'No role of a binding belongs to an integration, which alone could assign it',
   bot_role_order: "The bot's highest role is above every role of a binding",
   game_platform: 'The game platform responds and accepts the key of this installation; only present if it does not',
+  game_platform_key:
+    'The key of this installation for the game platform is valid, and does not expire within 7 days; only present if there is one, or if settings of the guild need one',
+  game_platform_rights:
+    'The key for the game platform may do what the settings of the guild need; only present if they need something',
   bound_groups_exist: 'Every group of a binding exists on the game platform',
   bound_items_exist: 'Every game pass, asset and badge of a binding exists on the game platform',
   staff_roles: 'At least one role gives staff permissions in games (advice only)',

@@ -33,3 +33,14 @@ export const KEY_CAP_CATEGORY = 'api_key';
 
 /** Failed authentications, counted per client address in each gateway. */
 export const AUTHENTICATION_LIMIT = { category: 'authentication', limit: 30 } as const;
+
+/** Requests to `/interactions` that the chat platform has not signed, counted per client address in each gateway. */
+export const SIGNATURE_LIMIT = { category: 'interaction_signatures', limit: 30 } as const;
+
+/** Slash commands: of one member, and of all members of a guild. */
+export const INTERACTION_LIMITS = {
+  interactions_of_member: { limit: 10 },
+  interactions: { limit: 60 },
+} as const;
+
+export type InteractionCategory = keyof typeof INTERACTION_LIMITS;

@@ -31,6 +31,7 @@ const consoleConfig = {
   CONSOLE_ANY_GUILD: flag(false),
   ...platformAccessConfig,
   CHAT_API_URL: chatPlatformConfig.CHAT_API_URL,
+  CHAT_BOT_URL: chatPlatformConfig.CHAT_BOT_URL,
   CHAT_OAUTH_AUTHORIZE_URL: url('http', 'https').default('https://discord.com/oauth2/authorize'),
   CHAT_OAUTH_CLIENT_ID: z.string().optional(),
   CHAT_OAUTH_CLIENT_SECRET: z.string().optional(),
@@ -65,6 +66,10 @@ export const authVariables = {
   MEMBERS_GRPC_ADDRESS: grpcAddress(),
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
   MODERATION_GRPC_ADDRESS: grpcAddress(),
+  // Slash commands are carried out over the REST routes of these services.
+  MEMBERS_HTTP_URL: origin('http', 'https'),
+  ACTIVITY_HTTP_URL: origin('http', 'https'),
+  MODERATION_HTTP_URL: origin('http', 'https'),
   /**
    * How long, in seconds, audit entries are stored; 0 means forever. The database never deletes entries younger than 30
    * days.

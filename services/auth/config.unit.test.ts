@@ -13,6 +13,9 @@ const REQUIRED = {
   ACTIVITY_GRPC_ADDRESS: address,
   MODERATION_GRPC_ADDRESS: address,
   EVENTS_GRPC_ADDRESS: address,
+  MEMBERS_HTTP_URL: `http://${address}`,
+  ACTIVITY_HTTP_URL: `http://${address}`,
+  MODERATION_HTTP_URL: `http://${address}`,
 };
 const CHAT = { CHAT_OAUTH_CLIENT_ID: '1', CHAT_OAUTH_CLIENT_SECRET: 'chat secret' };
 const OIDC = { OIDC_ISSUER: 'https://id.example/', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'openid secret' };

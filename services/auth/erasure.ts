@@ -48,6 +48,7 @@ export const erasureRules: readonly ErasureRule[] = [
       { column: 'given_by', account: 'chat', empty: { given_by: 'NULL' } },
     ],
   },
+  { table: 'auth.interactions', holds: 'other', users: [{ column: 'chat_id', account: 'chat' }] },
   { table: 'auth.sign_in_links', holds: 'other' },
   // Sign-ins that have begun: nobody knows yet whose they are. The rows exist for ten minutes.
   { table: 'auth.sign_ins', belongsToInstallation: true },

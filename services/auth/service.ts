@@ -1,17 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { createEventQueue } from '#kit/events/event-queue.ts';
+import { eventRelayOf } from '#kit/events/event-queue.ts';
+import { EventRecorder } from '#kit/events/recorder.ts';
+import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import type { GrpcChannel } from '#kit/grpc/client.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { type ItemKey, NO_LIMITS } from '#kit/queue/definition.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { ConsoleAdminServiceService, ConsoleServiceService } from '#proto/gen/guild/auth/v1/console.ts';
+import { GuildDoctorServiceService } from '#proto/gen/guild/auth/v1/doctor.ts';
+import { InteractionServiceService } from '#proto/gen/guild/auth/v1/interactions.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state.ts';
@@ -30,6 +37,7 @@ import { LIFETIME_MS } from './domain/console/sessions.ts';
 import { expiringKeysSweep } from './domain/expiring.ts';
 import { CHECKING_SERVICES, GuildState } from './domain/guild-state.ts';
 import { GuildAdmin } from './domain/guilds.ts';
+import { INTERACTION_QUEUE } from './domain/interactions/interactions.ts';
 import { KeyAdmin } from './domain/keys.ts';
 import { Authority } from './domain/operators/authority.ts';
 import { Operators } from './domain/operators/operators.ts';
@@ -41,12 +49,15 @@ import { KeyEvents } from './events.ts';
 import { keyAdminHandlers } from './grpc/admin.ts';
 import { authHandlers } from './grpc/auth.ts';
 import { consoleAdminHandlers, consoleHandlers } from './grpc/console.ts';
+import { doctorMethods } from './grpc/doctor.ts';
+import { interactionMethods } from './grpc/interactions.ts';
 import { AuthOperatorGuard } from './grpc/operator-guard.ts';
 import { operatorHandlers } from './grpc/operators.ts';
 import { readServiceState } from './grpc/service-state.ts';
 import { readServiceUsage } from './grpc/service-usage.ts';
 import { guildStateHandlers } from './http/guild-state.ts';
 import { usageHandlers } from './http/usage.ts';
+import { buildInteractions } from './interactions.ts';
 import { CHANGES_CHANNEL } from './store/keys.ts';
 import { MINUTES_SECONDS } from './store/requests.ts';
 import { AuthTelemetry } from './telemetry.ts';
@@ -68,8 +79,12 @@ export const authService: ServiceDefinition<AuthConfig> = {
     const { config, metrics, log, lifecycle, clock, ring } = service;
     const database = service.database(config);
     const telemetry = new AuthTelemetry(metrics, log);
-    const { recorder, worker, queueAdmin } = createEventQueue(service, database);
-    const events = new KeyEvents(recorder);
+    const events = new KeyEvents(new EventRecorder({ schema: 'auth', wake: () => worker.wake(EVENTS_QUEUE) }));
+    const begin = (item: ItemKey) => worker.begin(INTERACTION_QUEUE, item);
+    const interactions = buildInteractions(service, { database, begin });
+    const queues = [eventRelayOf(service, database), interactions.definition];
+    const worker = new QueueWorker(queues, { database, limits: NO_LIMITS, metrics, log });
+    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     const keys = new KeyAdmin({ database, clock, random: randomBytes, telemetry, events });
     const guilds = new GuildAdmin({ database, clock, telemetry });
     const operators = new Operators({ database, clock, telemetry });
@@ -104,6 +119,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
     const grpc = service.serveGrpc(config);
     const callers = (name: string) => ({ ring, names: new Set([name]) });
     grpc.add(AuthServiceService, authHandlers({ database, clock, watchers, requests, telemetry }), callers('gateway'));
+    grpc.add(InteractionServiceService, interactionMethods(interactions), callers('gateway'));
     const guard = new AuthOperatorGuard({ database, root: service.operators, authority });
     grpc.addForOperators(KeyAdminServiceService, keyAdminHandlers({ database, keys, guilds, ring, clock }), guard);
     grpc.addForOperators(
@@ -142,6 +158,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
       readServiceState(name, channels[name].methods(GuildStateServiceService, ['getCounts', 'getChecks']));
     const checking = CHECKING_SERVICES.map(part);
     const state = new GuildState({ database, clock, telemetry, checking, counting: COUNTING_SERVICES.map(part) });
+    grpc.addForOperators(GuildDoctorServiceService, doctorMethods(state), guard);
     const handlers = { ...usageHandlers(usage), ...guildStateHandlers(state) };
     service.serveHttp(config, { ...usageRoutes, ...guildStateRoutes }, handlers);
   },
@@ -150,12 +167,16 @@ export const authService: ServiceDefinition<AuthConfig> = {
 /** How long, in seconds, the last report of a gateway is remembered, so that a late repeat of it is not counted again. */
 const REPORTERS_SECONDS = 7 * 24 * 3600;
 
+/** Longer than the ten minutes in which the signature of an interaction is accepted. */
+const INTERACTIONS_SECONDS = 24 * 3600;
+
 /** Returns the age at which the rows of each table are deleted; the audit has rules of its own. */
 export const retentionRules = (config: AuthConfig): RetentionRule[] => [
   { table: 'auth.request_minutes', column: 'minute', seconds: MINUTES_SECONDS },
   { table: 'auth.request_days', column: 'day', seconds: config.RETENTION_REQUESTS_SECONDS },
   { table: 'auth.request_reporters', column: 'reported_at', seconds: REPORTERS_SECONDS },
   { table: 'auth.sessions', column: 'created_at', seconds: LIFETIME_MS / 1000 },
+  { table: 'auth.interactions', column: 'queued_at', seconds: INTERACTIONS_SECONDS },
   { table: 'auth.sign_in_links', column: 'expires_at', seconds: 0 },
   { table: 'auth.sign_ins', column: 'expires_at', seconds: 0 },
 ];

@@ -43,6 +43,7 @@ beforeAll(async () => {
     await server.start();
     servers.set(name, server);
     environment[`${name.toUpperCase()}_GRPC_ADDRESS`] = server.address;
+    environment[`${name.toUpperCase()}_HTTP_URL`] = 'http://127.0.0.1:1';
   }
   auth = await startService(authService, environment);
   const address = auth.addresses.grpc ?? '';

@@ -1,7 +1,9 @@
 import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
 import { banMirrorCommands } from './commands/ban-mirror.ts';
+import { chatCommands } from './commands/chat.ts';
 import { consoleCommands } from './commands/console.ts';
+import { guildDoctorCommands } from './commands/doctor.ts';
 import { eraseCommands } from './commands/erasure/erase.ts';
 import { exportCommands } from './commands/erasure/export.ts';
 import { eventCommands } from './commands/events.ts';
@@ -24,8 +26,10 @@ import { webhookCommands } from './commands/webhooks.ts';
 export const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...doctorCommands,
+  ...guildDoctorCommands,
   ...guildCommands,
   ...consoleCommands,
+  ...chatCommands,
   ...operatorCommands,
   ...auditCommands,
   ...gameCommands,

@@ -20,6 +20,7 @@ export const ERRORS = {
   IP_NOT_ALLOWED: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: "The address is not on the key's allowlist" },
   NOT_SIGNED_IN: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'Sign in to the console first' },
   ROLE_TOO_LOW: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: 'Your role in this guild does not allow this' },
+  INVALID_SIGNATURE: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'Invalid request signature' },
   NOT_FOUND: { http: 404, grpc: grpcStatus.NOT_FOUND, text: 'Not found' },
   ROUTE_NOT_FOUND: { http: 404, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not exist' },
   METHOD_NOT_ALLOWED: { http: 405, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not support this method' },
@@ -55,9 +56,12 @@ export const SERVER_ERRORS = [500, 502, 503, 504] as const satisfies readonly (t
 /** The error codes that only the console returns, and no route to the caller of the API. */
 export const CONSOLE_ERRORS = ['NOT_SIGNED_IN', 'ROLE_TOO_LOW'] as const satisfies readonly ErrorCode[];
 
+/** The error codes that no route returns to the caller of the API: those of the console, and of `/interactions`. */
+const NOT_PUBLIC = [...CONSOLE_ERRORS, 'INVALID_SIGNATURE'] as const satisfies readonly ErrorCode[];
+
 /** The error codes of the API. */
-export type PublicErrorCode = Exclude<ErrorCode, (typeof CONSOLE_ERRORS)[number]>;
-export const PUBLIC_CODES = Object.keys(ERRORS).filter((code) => !CONSOLE_ERRORS.some((own) => own === code)) as [
+export type PublicErrorCode = Exclude<ErrorCode, (typeof NOT_PUBLIC)[number]>;
+export const PUBLIC_CODES = Object.keys(ERRORS).filter((code) => !NOT_PUBLIC.some((own) => own === code)) as [
   PublicErrorCode,
   ...PublicErrorCode[],
 ];

@@ -54,7 +54,7 @@ export const membersVariables = {
   /** Seconds for which finished link changes are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
   /**
-   * Seconds for which unfinished role tasks (role updates after a link change) are stored, including dead letters. A
+   * Seconds for which unfinished role tasks (role updates of single members) are stored, including dead letters. A
    * task is retried for about a day.
    */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),

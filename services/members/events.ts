@@ -1,9 +1,8 @@
 import { unixSeconds } from '#kit/clock.ts';
-import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
+import type { EventRecorder } from '#kit/events/recorder.ts';
 import { type EventSource, publicSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import type { EventData } from '#proto/rest/events/index.ts';
-import type { MemberChange } from './domain/member-changes.ts';
 import type { Changes } from './domain/role-plan.ts';
 import type { SyncJob } from './store/sync-jobs.ts';
 
@@ -51,27 +50,6 @@ export class MemberEvents {
   /** Records that somebody has started a synchronisation job, for the audit. */
   jobRequested(transaction: Transaction, guildId: string, data: { job_id: string; game_group_id: number }) {
     return this.#recorder.record(transaction, [{ guildId, type: 'sync.requested', data }]);
-  }
-
-  /**
-   * Records what the chat platform reported about members: that they joined or left, and which roles changed, if the roles
-   * before are known.
-   */
-  membersChanged(transaction: Transaction, changes: readonly (MemberChange & { joinedAt: number | null })[]) {
-    return this.#recorder.record(
-      transaction,
-      changes.flatMap(({ guildId, chatId, kind, roles: { before, after }, joinedAt }): RecordedEvent[] => {
-        if (kind === 'joined')
-          return [
-            { guildId, type: 'member.joined', data: { chat_id: chatId, joined_at: joinedAt, roles: [...after] } },
-          ];
-        if (kind === 'left') return [{ guildId, type: 'member.left', data: { chat_id: chatId } }];
-        const added = before ? after.filter((roleId) => !before.includes(roleId)) : [];
-        const removed = before?.filter((roleId) => !after.includes(roleId)) ?? [];
-        if (added.length + removed.length === 0) return [];
-        return [{ guildId, type: 'member.roles_changed', data: { chat_id: chatId, added, removed } }];
-      }),
-    );
   }
 
   /** Records a change of the guild's settings, for the audit. */

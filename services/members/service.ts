@@ -23,6 +23,7 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
+import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
@@ -48,6 +49,7 @@ import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
 import { PeopleSearch } from './domain/people-search.ts';
 import { PersonNames } from './domain/person-names.ts';
+import { PlatformChecks } from './domain/platform-checks.ts';
 import { PREVIEW_QUEUE, previewQueue } from './domain/preview-queue.ts';
 import { PreviewRunner } from './domain/preview-run.ts';
 import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
@@ -63,6 +65,7 @@ import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
+import { chatAdminMethods } from './grpc/chat-admin.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { settingsMethods } from './grpc/settings.ts';
@@ -210,7 +213,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
-    const gateway = mirror.gateway(events, onMemberChange);
+    const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
@@ -219,12 +222,21 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
-    const { checks } = new GuildState(chat);
+    const platformChecks = new PlatformChecks({
+      chat,
+      application: discord.application,
+      readKey: () => game.key(),
+      settingsOf: (guildId) => settings.of(guildId),
+      isWatched: undefined,
+      clock,
+    });
+    const { checks } = new GuildState(chat, platformChecks);
     const state = guildStateMethods({ clock, checks, checksTtlMs: CHECKS_TTL_MS });
     service.serveInternal(grpc, GuildStateServiceService, state);
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
+    service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(discord.application));
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes, ...settingsRoutes },

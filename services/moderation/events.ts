@@ -1,4 +1,3 @@
-import { unixSeconds } from '#kit/clock.ts';
 import type { EventRecorder, RecordedEvent } from '#kit/events/recorder.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
 import type { Punishment } from './domain/punishment.ts';
@@ -34,15 +33,8 @@ export class ModerationEvents {
 
   /** A comparison of all bans found a difference that nothing was going to resolve. */
   drifted(guildId: string, { universeId, ...state }: DifferenceState & { universeId: number }): RecordedEvent {
-    const { gameId, placeId, banId, banExpiresAt, wasRestricted } = state;
-    const data = {
-      game_id: gameId,
-      universe_id: universeId,
-      place_id: placeId,
-      ban_id: banId,
-      expires_at: banExpiresAt && unixSeconds(banExpiresAt),
-      was_restricted: wasRestricted,
-    };
+    const { gameId, placeId, banId } = state;
+    const data = { game_id: gameId, universe_id: universeId, place_id: placeId, ban_id: banId };
     return { guildId, type: 'ban.drifted', data };
   }
 

@@ -50,6 +50,8 @@ export interface ChatStanding {
   managesNicknames: boolean;
   /** True if the bot may assign roles that are below its own highest role. */
   managesRoles: boolean;
+  /** True if the bot may time out members whose highest role is below its own. */
+  timesOutMembers: boolean;
 }
 
 /** A page of a guild's members, ordered by chat ID. */
@@ -77,6 +79,43 @@ export interface ChatChangeRequest {
   beforeCall?: () => Promise<void>;
 }
 
+/** The application to which the bot belongs. */
+export interface ChatApplicationState {
+  id: string;
+  /** The key with which the platform signs interactions, in hexadecimal digits; null if the platform does not tell. */
+  publicKey: string | null;
+  /** True if the application may receive the members of guilds (a privileged intent). */
+  receivesMembers: boolean;
+  /** The address to which the platform sends interactions; null if none is set. */
+  interactionsUrl: string | null;
+}
+
+/** A slash command as it is registered at the chat platform. */
+export interface ChatSlashCommand {
+  name: string;
+  description: string;
+  /** The permissions that a member needs to see it, as bits; null for everybody. */
+  permissions: bigint | null;
+  options: readonly ChatSlashOption[];
+}
+
+/** An option of a slash command. */
+export interface ChatSlashOption {
+  name: string;
+  description: string;
+  kind: 'member' | 'integer' | 'text';
+  required: boolean;
+  /** The maximum length of a text. */
+  maxLength?: number;
+}
+
+/** The bot's application on the chat platform. Its functions throw the same errors as those of ChatPlatform. */
+export interface ChatApplication {
+  read(): Promise<ChatApplicationState>;
+  /** Replaces all slash commands of the application, in all guilds. */
+  registerCommands(applicationId: string, commands: readonly ChatSlashCommand[]): Promise<void>;
+}
+
 /**
  * The functions of the chat platform that the services use. Every function throws PLATFORM_ERROR if the platform
  * rejects the request or sends an unreadable response, TIMEOUT if the response is too slow, and UNAVAILABLE while the
@@ -85,9 +124,10 @@ export interface ChatChangeRequest {
 export interface ChatPlatform {
   /**
    * Returns the guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless
-   * `fresh` is set. Throws BotNotInGuild, a PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
+   * `fresh` is set. With `mayBeOld` it may be older while the platform cannot be called. Throws BotNotInGuild, a
+   * PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
    */
-  roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
+  roles(guildId: string, options?: { fresh?: boolean; mayBeOld?: boolean }): Promise<ChatRole[]>;
   /**
    * Returns the guild's owner and the bot's rights there, cached for up to a minute unless `fresh` is set. Throws
    * BotNotInGuild if the bot is not in the guild.

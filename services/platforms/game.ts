@@ -36,6 +36,16 @@ export type Rejected = 'rejected';
  */
 export type UnknownOrHidden = Unknown | 'hidden';
 
+/** What the game platform tells about the operator's key. */
+export interface GameKey {
+  /** False for a key that is disabled, expired or unknown. */
+  isValid: boolean;
+  /** When the key expires, in Unix milliseconds; null if it has no end. A key expires after 60 days without use, too. */
+  expiresAt: number | null;
+  /** True if the key has the right, in this universe if one is given. */
+  allows: (scope: string, operation: string, universeId?: number) => boolean;
+}
+
 /**
  * The functions of the game platform that the services use. Every function that cannot return `unknown` throws
  * PLATFORM_ERROR if the platform rejects the request or sends an unreadable response, TIMEOUT if the response is too

@@ -10,6 +10,9 @@ import {
   UNKNOWN_GUILD,
 } from './fixtures/guild-state.ts';
 
+/** Checks that a guild has only if its settings, or the configuration, need them. */
+const IF_NEEDED = new Set(['bot_times_out_members', 'chat_websocket', 'game_platform_rights']);
+
 let state: GuildStateFixture;
 
 beforeAll(async () => {
@@ -37,7 +40,7 @@ describe('the doctor', () => {
     await state.beat(guild, 'one');
     const found = await state.checks(guild);
     expect(found.filter(({ ok }) => !ok)).toEqual([]);
-    const names = Object.keys(GUILD_CHECKS).filter((name) => !/platform$|_service$/.test(name));
+    const names = Object.keys(GUILD_CHECKS).filter((name) => !/platform$|_service$/.test(name) && !IF_NEEDED.has(name));
     expect(found.map(({ name }) => name)).toEqual(names);
     expect(found.filter(({ fix }) => fix !== null).map(({ name }) => name)).toEqual(['key_allowlist', 'staff_roles']);
   });
@@ -63,6 +66,20 @@ describe('the doctor', () => {
       ['bot_manages_nicknames', 'The bot does not have the permission Manage Nicknames.'],
     ]);
     expect(failed[0]?.fix).toContain('switch on Manage Roles');
+  });
+
+  test('checks what the settings of the guild need: Timeout Members, and rights of the key for the game platform', async () => {
+    const { id, key } = await state.newGuild();
+    const body = { mirror_timeouts: true, push_commands: true, mirror_bans: { universe_ids: [30001] } };
+    const changed = await state.network.call(`/guilds/${id}/settings`, { method: 'PATCH', key, body });
+    expect(changed.status).toBe(200);
+    const checks = await state.checks({ id, key });
+    const found = checks.filter(({ name }) => IF_NEEDED.has(name) || name === 'game_platform_key');
+    expect(found.map(({ name, ok }) => [name, ok])).toEqual([
+      ['bot_times_out_members', true],
+      ['game_platform_key', true],
+      ['game_platform_rights', true],
+    ]);
   });
 
   test('names the role to drag and the role above which it belongs', async () => {

@@ -91,7 +91,8 @@ test('the console has no database password, no provider secret and no bot token'
 test('each provider opens its own way out of auth, and a provider that is not configured opens none', async () => {
   const outside = async (console: Json) => {
     const all = await render({ files: [valueSet('console')], values: { console } });
-    return rulesOf(all, 'auth', 'egress').slice(3);
+    // Before them: DNS, the other services over gRPC and over HTTP, and the database.
+    return rulesOf(all, 'auth', 'egress').slice(4);
   };
   const internet = [{ cidr: '0.0.0.0/0', except: expect.any(Array) }];
   const none = { clientId: '', clientSecret: { name: '' } };
@@ -119,7 +120,7 @@ test('in evaluation mode the simulated providers are configured in auth and in t
   expect(variablesOf(all, 'console')['CONSOLE_URL']).toBe(auth['CONSOLE_URL']);
   expect(rulesOf(all, 'auth', 'egress').at(-1)).toEqual({ peers: ['simulators'], ports: [8082, 8085] });
   expect(rulesOf(all, 'simulators', 'ingress')).toEqual([
-    { peers: ['auth', 'bindings', 'members'], ports: [8082, 8083, 8085] },
+    { peers: ['activity', 'auth', 'bindings', 'members'], ports: [8082, 8083, 8085] },
   ]);
 });
 

@@ -124,6 +124,7 @@ function others(path: string[], value: Json): Json[] {
 /** Alternative values for settings that accept none of the usual ones. */
 const OTHERS: Record<string, Json> = {
   'gateway.service.nodePort': 30_999,
+  'platforms.chatApplicationPublicKey': '7'.repeat(64),
   'defaults.autoscaling.cpuPerPod': '77m',
   'tls.duration': '77h',
   'monitoring.serviceMonitor.interval': '77s',

@@ -13,6 +13,7 @@ import { testKeys } from '#test/system/keys.ts';
 const SERVICES = ['AUTH', 'LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION', 'EVENTS'];
 const ENVIRONMENT = {
   ...Object.fromEntries(SERVICES.map((name) => [`${name}_GRPC_ADDRESS`, '127.0.0.1:1'])),
+  ...Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, 'http://127.0.0.1:1'])),
   INTERNAL_KEYS: testKeys(),
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
   CHAT_BOT_TOKEN: 'token',

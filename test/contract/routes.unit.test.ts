@@ -21,10 +21,14 @@ const titles = ROUTES.map((route) => [called(route), route] as const);
 interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
+  $ref?: string;
+  $defs?: Record<string, JsonSchema>;
 }
 
+/** The JSON schema of a schema. A schema with a name is a reference to its definition, which is returned instead. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  return z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
+  const { $ref, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
+  return { ...rest, ...rest.$defs?.[$ref?.split('/').at(-1) ?? ''] };
 }
 
 /** The names of all fields of a schema, at any depth. */

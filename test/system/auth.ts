@@ -58,6 +58,9 @@ export async function startTestAuth(options: TestAuthOptions): Promise<TestAuth>
     MEMBERS_GRPC_ADDRESS: '127.0.0.1:1',
     ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1',
     MODERATION_GRPC_ADDRESS: '127.0.0.1:1',
+    MEMBERS_HTTP_URL: 'http://127.0.0.1:1',
+    ACTIVITY_HTTP_URL: 'http://127.0.0.1:1',
+    MODERATION_HTTP_URL: 'http://127.0.0.1:1',
     CONSOLE_URL: TEST_CONSOLE_URL,
     ...options.environment,
   };

@@ -39,8 +39,7 @@ export class FakeSettings {
       if (this.isDown) throw new ApiError('UNAVAILABLE');
       return this.settings;
     };
-    const listMirroringGuilds = async () => ({ guilds: [] });
-    const methods = { getGuildSettings, listMirroringGuilds };
+    const methods = { getGuildSettings, listMirroringGuilds: async () => ({ guilds: [] }) };
     this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));
   }
 

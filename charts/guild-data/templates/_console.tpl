@@ -25,10 +25,6 @@
 {{- $providers := include "guild-data.providers" . | fromJson -}}
 - name: CONSOLE_ANY_GUILD
   value: {{ .Values.console.anyGuild | quote }}
-{{- with eq (include "guild-data.simulated" .) "true" | ternary (printf "http://%s-simulators:8082/api/v10" (include "guild-data.fullname" .)) .Values.platforms.chatApiUrl }}
-- name: CHAT_API_URL
-  value: {{ . | quote }}
-{{- end }}
 {{- with $providers.oauth }}
 {{- if .clientId }}
 - name: CHAT_OAUTH_CLIENT_ID
@@ -68,7 +64,8 @@
 {{- end }}
 {{- end -}}
 
-{{/* The peers of auth for persons who sign in: the providers that are configured, and no others. */}}
+{{/* The peers of auth for persons who sign in: the providers that are configured, and no others. The chat platform is a peer of
+     auth for responses to slash commands too. */}}
 {{- define "guild-data.toProviders" -}}
 {{- $providers := include "guild-data.providers" . | fromJson -}}
 {{- $policy := .Values.networkPolicy -}}
@@ -76,7 +73,7 @@
 {{- with $providers.oauth -}}
 {{- if .simulated -}}
 {{- $simulators = append $simulators 8082 -}}
-{{- else if .clientId -}}
+{{- else if or .clientId $.Values.platforms.chatApplicationPublicKey -}}
 {{ include "guild-data.toOutside" (dict "root" $ "to" $policy.platforms.to "ports" $policy.platforms.ports) }}
 {{- end -}}
 {{- end -}}

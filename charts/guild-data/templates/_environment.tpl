@@ -105,6 +105,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The address of the chat platform's API; empty for the public one. */}}
+{{- define "guild-data.chatApiUrl" -}}
+{{- eq (include "guild-data.simulated" .) "true" | ternary (printf "http://%s-simulators:8082/api/v10" (include "guild-data.fullname" .)) .Values.platforms.chatApiUrl -}}
+{{- end -}}
+
 {{/* Addresses and credentials of the chat and game platforms. */}}
 {{- define "guild-data.platforms" -}}
 {{- $simulators := printf "http://%s-simulators" (include "guild-data.fullname" .) -}}
@@ -252,8 +257,24 @@
 {{- include "guild-data.caVariable" (dict "variable" "WEBHOOKS_CA_FILE" "name" "webhooks-ca" "values" .) }}
 {{- end }}
 {{- end }}
-{{- if or (has "platforms" .facts.holds) (has "game" .facts.holds) (has "sign-in" .facts.holds) }}
+{{- if or (has "platforms" .facts.holds) (has "game" .facts.holds) (has "sign-in" .facts.holds) (has "responses" .facts.holds) }}
 {{- include "guild-data.platformAccess" $root }}
+{{- end }}
+{{- if has "interactions" .facts.holds }}
+- name: CHAT_APPLICATION_PUBLIC_KEY
+  value: {{ $values.platforms.chatApplicationPublicKey | quote }}
+{{- end }}
+{{- if or (has "sign-in" .facts.holds) (has "responses" .facts.holds) }}
+{{- with include "guild-data.chatApiUrl" $root }}
+- name: CHAT_API_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- if has "responses" .facts.holds }}
+{{- with $values.platforms.chatBotUrl }}
+- name: CHAT_BOT_URL
+  value: {{ . | quote }}
+{{- end }}
 {{- end }}
 {{- if has "console" .facts.holds }}
 - name: CONSOLE_URL
@@ -298,7 +319,7 @@
 {{- if has "sign-in" .holds -}}
 {{- $files = append $files (include "guild-data.ca" (dict "name" "oidc-ca" "values" $values.console.oidc) | fromJson) -}}
 {{- end -}}
-{{- if or (has "platforms" .holds) (has "game" .holds) (has "sign-in" .holds) -}}
+{{- if or (has "platforms" .holds) (has "game" .holds) (has "sign-in" .holds) (has "responses" .holds) -}}
 {{- $files = append $files (include "guild-data.ca" (dict "name" "platforms-ca" "values" $values.platforms) | fromJson) -}}
 {{- end -}}
 {{- if and .tls $values.tracing.endpoint -}}

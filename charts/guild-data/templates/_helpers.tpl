@@ -23,6 +23,11 @@
 {{- $_ := set $service "holds" (without $service.holds "console" "sign-in") -}}
 {{- end -}}
 {{- end -}}
+{{- if not .Values.platforms.chatApplicationPublicKey -}}
+{{- range $service := $facts.services -}}
+{{- $_ := set $service "holds" (without $service.holds "interactions" "responses") -}}
+{{- end -}}
+{{- end -}}
 {{- $facts | toJson -}}
 {{- end -}}
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { gatewayVariables } from '#gateway/config.ts';
 import { PAIR_NAME, tracingConfig } from '#kit/service/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 import { eventsVariables } from '#services/events/config.ts';
@@ -17,6 +18,7 @@ export const outside = {
   platforms: group({
     chatApiUrl: orEmpty(valueOf(chatPlatformConfig.CHAT_API_URL)),
     chatBotUrl: orEmpty(valueOf(chatPlatformConfig.CHAT_BOT_URL)),
+    chatApplicationPublicKey: orEmpty(valueOf(gatewayVariables.CHAT_APPLICATION_PUBLIC_KEY)),
     gameUsersUrl: orEmpty(valueOf(gamePlatformConfig.GAME_USERS_URL)),
     gameGroupsUrl: orEmpty(valueOf(gamePlatformConfig.GAME_GROUPS_URL)),
     gameInventoryUrl: orEmpty(valueOf(gamePlatformConfig.GAME_INVENTORY_URL)),

@@ -5,7 +5,7 @@ export const platforms: DashboardSpec = {
   name: 'platforms',
   title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
-  jobs: 'guild-data/(auth|bindings|members)',
+  jobs: 'guild-data/(auth|bindings|gateway|members|moderation)',
   rows: {
     Calls: [
       {
@@ -93,6 +93,21 @@ export const platforms: DashboardSpec = {
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
         alerts: ['GuildDataChatBudgetDegraded'],
+      },
+    ],
+    'Bans on the game platform': [
+      {
+        title: 'Bans mirrored to the game platform',
+        description:
+          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
+        unit: 'reqps',
+        queries: {
+          '{{step}}': rate('moderation_mirror_steps_total', jobOf('moderation'), ['step']),
+          'unexpected differences': rate('moderation_mirror_drift_total', jobOf('moderation'), []),
+          'universes used twice': rate('moderation_mirror_conflicts_total', jobOf('moderation'), []),
+          'reading {{outcome}}': rate('moderation_mirror_checks_total', jobOf('moderation'), ['outcome']),
+        },
+        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
       },
     ],
     'Our own rate limit of calls to the game platform (call budget)': [
@@ -191,6 +206,33 @@ export const platforms: DashboardSpec = {
         queries: {
           '{{outcome}}': rate('members_roles_synced_total', jobOf('members'), ['outcome']),
         },
+      },
+    ],
+    'Slash commands': [
+      {
+        title: 'Slash commands received',
+        description:
+          'Requests of the chat platform to /interactions, by result. It sends wrong signatures now and then itself.',
+        unit: 'reqps',
+        queries: {
+          '{{result}}': rate('gateway_interactions_total', jobOf('gateway'), ['result']),
+        },
+        alerts: ['GuildDataSlashCommandsFailing'],
+      },
+      {
+        title: 'Slash commands carried out',
+        description: 'Slash commands that ended, by command and outcome. Rejected: the response says why.',
+        unit: 'reqps',
+        queries: {
+          '/{{command}} {{outcome}}': rate('auth_interactions_total', jobOf('auth'), ['command', 'outcome']),
+        },
+        alerts: ['GuildDataSlashCommandsFailing'],
+      },
+      {
+        title: 'Time until a slash command is carried out, p99',
+        description: 'Time from the acceptance of a slash command until the attempt that ended it began.',
+        unit: 's',
+        queries: { p99: quantile(0.99, 'auth_interaction_wait_seconds', jobOf('auth')) },
       },
     ],
   },

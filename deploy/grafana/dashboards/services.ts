@@ -264,33 +264,20 @@ export const services: DashboardSpec = {
         queries: { '{{outcome}}': rate('moderation_timeout_comparisons_total', MODERATION, ['outcome']) },
       },
       {
-        title: 'Bans mirrored to the game platform',
-        description:
-          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
-        unit: 'reqps',
-        queries: {
-          '{{step}}': rate('moderation_mirror_steps_total', MODERATION, ['step']),
-          'unexpected differences': rate('moderation_mirror_drift_total', MODERATION, []),
-          'universes used twice': rate('moderation_mirror_conflicts_total', MODERATION, []),
-          'reading {{outcome}}': rate('moderation_mirror_checks_total', MODERATION, ['outcome']),
-        },
-        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
-      },
-      {
         title: 'Ban and mute status checks',
         description: 'Players whose bans and mutes were checked, from the cache or from the database.',
         unit: 'reqps',
         queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
       },
       {
-        title: 'Role updates after link changes',
-        description:
-          'Members whose roles must be updated because their link changed: waiting tasks, dead letters and attempts.',
+        title: 'Role updates of members',
+        description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
         unit: 'short',
         queries: {
           '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
           'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
           'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
+          'p95 in seconds, {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
       },

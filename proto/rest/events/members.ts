@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chatId, gameIdOut, timestamp, uuidOut } from '../schemas.ts';
+import { chatId, gameIdOut, uuidOut } from '../schemas.ts';
 import { nicknameChange, roleFailure, syncedRoles, syncJob } from '../sync.ts';
 import { eventType } from './event-type.ts';
 
@@ -30,43 +30,7 @@ const syncJobFinished = z
   })
   .meta({ id: 'SyncJobFinished', description: 'The end of a synchronisation of all members' });
 
-const memberJoined = z
-  .object({
-    chat_id: chatId,
-    joined_at: timestamp.nullable().meta({ description: 'Time of the join; null if unknown' }),
-    roles: syncedRoles.added.meta({ description: 'IDs of the roles of the member' }),
-  })
-  .meta({ id: 'MemberJoined', description: 'An account joined the guild' });
-
-const memberLeft = z.object({ chat_id: chatId }).meta({ id: 'MemberLeft', description: 'An account left the guild' });
-
-const memberRolesChanged = z
-  .object({ chat_id: chatId, added: syncedRoles.added, removed: syncedRoles.removed })
-  .meta({ id: 'MemberRolesChanged', description: 'Roles that somebody else gave or took' });
-
-/**
- * The changes that the chat platform reports are recorded for guilds that use the service, while the installation is
- * connected to the platform's websocket.
- */
 export const memberEvents = {
-  'member.joined': eventType({
-    scope: 'members:read',
-    summary: 'An account joined the guild',
-    data: memberJoined,
-    persons: { chat: ['chat_id'] },
-  }),
-  'member.left': eventType({
-    scope: 'members:read',
-    summary: 'An account left the guild',
-    data: memberLeft,
-    persons: { chat: ['chat_id'] },
-  }),
-  'member.roles_changed': eventType({
-    scope: 'members:read',
-    summary: 'Chat roles of a member were changed on the chat platform',
-    data: memberRolesChanged,
-    persons: { chat: ['chat_id'] },
-  }),
   'roles.changed': eventType({
     scope: 'members:read',
     summary: 'Chat roles of a member were added or removed',

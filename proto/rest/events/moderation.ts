@@ -15,11 +15,9 @@ const banDrift = z
     game_id: gameIdOut,
     universe_id: z.int().min(1),
     place_id: z.int().min(1).nullable(),
-    ban_id: z.int().nullable().meta({ description: 'The ban in force here' }),
-    expires_at: timestamp.nullable(),
-    was_restricted: z.boolean().meta({ description: 'Whether the game platform restricted the player before' }),
+    ban_id: z.int().nullable(),
   })
-  .meta({ id: 'BanDriftEvent', description: 'A ban that differed from the restriction on the game platform' });
+  .meta({ id: 'BanDriftEvent', description: 'A ban, if any, that differed from the game platform' });
 
 export const moderationEvents = {
   'ban.created': eventType({
@@ -42,7 +40,7 @@ export const moderationEvents = {
   }),
   'ban.drifted': eventType({
     scope: 'moderation:read',
-    summary: 'A ban and its restriction on the game platform differed unexpectedly; they are being made equal',
+    summary: 'A ban differed unexpectedly from the game platform; both are made equal',
     data: banDrift,
     persons: { game: ['game_id'] },
   }),

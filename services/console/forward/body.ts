@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '#kit/errors.ts';
 import { BODY_LIMIT } from '#kit/http/body.ts';
-import { BrowserLeft } from './upstream.ts';
+import { CallerLeft } from '#kit/http/upstream.ts';
 
 /**
  * Reads the whole body of a request, so that it is forwarded with a length that the console has counted. Throws
@@ -10,7 +10,7 @@ import { BrowserLeft } from './upstream.ts';
 export function receiveBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // The browser may have left while auth signed the request: a destroyed request emits no further event.
-    if (request.destroyed) return reject(new BrowserLeft());
+    if (request.destroyed) return reject(new CallerLeft());
     const pieces: Buffer[] = [];
     let length = 0;
     request.on('data', (piece: Buffer) => {
@@ -19,7 +19,7 @@ export function receiveBody(request: IncomingMessage): Promise<Buffer> {
       else reject(new ApiError('PAYLOAD_TOO_LARGE'));
     });
     request.once('end', () => resolve(Buffer.concat(pieces)));
-    request.once('close', () => reject(new BrowserLeft()));
-    request.once('error', () => reject(new BrowserLeft()));
+    request.once('close', () => reject(new CallerLeft()));
+    request.once('error', () => reject(new CallerLeft()));
   });
 }

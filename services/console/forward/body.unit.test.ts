@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import { CallerLeft } from '#kit/http/upstream.ts';
 import { receiveBody } from './body.ts';
-import { BrowserLeft } from './upstream.ts';
 
 const newRequest = () => new PassThrough() as unknown as IncomingMessage & PassThrough;
 
@@ -18,12 +18,12 @@ test('a browser that left before the body is read ends the request, and keeps no
   request.write('{');
   request.destroy();
   await new Promise((resolve) => request.once('close', resolve));
-  await expect(receiveBody(request)).rejects.toThrow(BrowserLeft);
+  await expect(receiveBody(request)).rejects.toThrow(CallerLeft);
 });
 
 test('a browser that leaves while the body is read ends the request', async () => {
   const request = newRequest();
   const body = receiveBody(request);
   request.destroy();
-  await expect(body).rejects.toThrow(BrowserLeft);
+  await expect(body).rejects.toThrow(CallerLeft);
 });

@@ -9,6 +9,7 @@ import { hasBody } from '#kit/http/body.ts';
 import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import { writeResponseHead } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
+import { CallerLeft, type Upstream } from '#kit/http/upstream.ts';
 import { readQuery } from '#kit/http/validate.ts';
 import { type Limiter, tightest } from '#kit/limits/limiter.ts';
 import { addLimitHeaders, limitExceeded } from '#kit/limits/response.ts';
@@ -27,7 +28,6 @@ import type { Persons } from '../limits/persons.ts';
 import type { ConsoleTelemetry } from '../telemetry.ts';
 import { receiveBody } from './body.ts';
 import { forwardedHeaders, returnedHeaders } from './headers.ts';
-import { BrowserLeft, type Upstream } from './upstream.ts';
 
 const FIRST_ERROR = 400;
 const ROUTES_BY_NAME = new Map(ROUTES.map((route) => [route.name, route]));
@@ -60,7 +60,7 @@ export class Forwarder {
     try {
       await gate.withSession(request, addressOf(request), (caller) => this.#forward(request, response, caller));
     } catch (error) {
-      if (!(error instanceof BrowserLeft)) throw error;
+      if (!(error instanceof CallerLeft)) throw error;
     }
   }
 
@@ -124,7 +124,7 @@ function sendTraced(
   };
   const rules = {
     failureIn: ({ statusCode }: IncomingMessage) => httpError(statusCode),
-    isExpected: (error: unknown) => error instanceof BrowserLeft,
+    isExpected: (error: unknown) => error instanceof CallerLeft,
   };
   return recordedSpan()?.call(description, work, rules) ?? work();
 }

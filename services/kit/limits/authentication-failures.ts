@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
+import { AUTHENTICATION_LIMIT, type SIGNATURE_LIMIT } from '#proto/rest/limits.ts';
 import type { Clock } from '../clock.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
@@ -8,10 +8,13 @@ import { WINDOW_MS } from './limiter.ts';
 /** The maximum number of stored counts of failed authentications, of about 100 bytes each. */
 const MAX_NETWORKS = 100_000;
 
+/** The number of failures that a window allows one client address. */
+export type FailureLimit = typeof AUTHENTICATION_LIMIT | typeof SIGNATURE_LIMIT;
+
 export interface FailureState {
   /** True if this failed authentication exceeds the limit, so that the response is 429. */
   exhausted: boolean;
-  category: typeof AUTHENTICATION_LIMIT.category;
+  category: FailureLimit['category'];
   limit: number;
   remaining: number;
   /** Milliseconds until the window of the limit on failed authentications ends. */
@@ -25,11 +28,13 @@ export interface FailureState {
  */
 export class AuthenticationFailures {
   readonly #clock: Clock;
+  readonly #limit: FailureLimit;
   readonly #counts: LRUCache<ClientNetwork['id'], number>;
   #window = 0;
 
-  constructor(clock: Clock, maxNetworks = MAX_NETWORKS) {
+  constructor(clock: Clock, maxNetworks = MAX_NETWORKS, limit: FailureLimit = AUTHENTICATION_LIMIT) {
     this.#clock = clock;
+    this.#limit = limit;
     this.#counts = new LRUCache({ max: maxNetworks });
   }
 
@@ -39,7 +44,7 @@ export class AuthenticationFailures {
    */
   isExhausted(address: Address | undefined): boolean {
     this.#enterWindow();
-    return networksOf(address).some((network) => this.#count(network) >= limitOf(network));
+    return networksOf(address).some((network) => this.#count(network) >= this.#limitOf(network));
   }
 
   /** Counts a failed authentication. `exhausted` is true for each failure above the limit. */
@@ -57,8 +62,12 @@ export class AuthenticationFailures {
   }
 
   #state(networks: readonly ClientNetwork[], resetMs: number): FailureState {
-    const remaining = Math.min(...networks.map((network) => limitOf(network) - this.#count(network)));
-    return { ...AUTHENTICATION_LIMIT, exhausted: remaining < 0, remaining: Math.max(0, remaining), resetMs };
+    const remaining = Math.min(...networks.map((network) => this.#limitOf(network) - this.#count(network)));
+    return { ...this.#limit, exhausted: remaining < 0, remaining: Math.max(0, remaining), resetMs };
+  }
+
+  #limitOf({ factor }: ClientNetwork): number {
+    return this.#limit.limit * factor;
   }
 
   #count({ id }: ClientNetwork): number {
@@ -75,8 +84,4 @@ export class AuthenticationFailures {
     }
     return (window + 1) * WINDOW_MS - now;
   }
-}
-
-function limitOf({ factor }: ClientNetwork): number {
-  return AUTHENTICATION_LIMIT.limit * factor;
 }

@@ -21,12 +21,14 @@ const FILL_MS = 1_000;
  */
 export class KeyLookupRates {
   readonly #clock: Clock;
+  readonly #perGuild: number;
   /** When the token bucket of each address will be full again, in Unix milliseconds. */
   readonly #byAddress: LRUCache<string, number>;
   readonly #byGuild: LRUCache<string, number>;
 
-  constructor(clock: Clock, maxBuckets = MAX_BUCKETS) {
+  constructor(clock: Clock, maxBuckets = MAX_BUCKETS, perGuild = PER_GUILD) {
     this.#clock = clock;
+    this.#perGuild = perGuild;
     this.#byAddress = new LRUCache({ max: maxBuckets });
     this.#byGuild = new LRUCache({ max: maxBuckets });
   }
@@ -36,7 +38,7 @@ export class KeyLookupRates {
     const now = this.#clock.now();
     const buckets = networksOf(address).flatMap(({ id, factor }) => [
       { buckets: this.#byAddress, id: String(id), costMs: FILL_MS / (PER_ADDRESS * factor) },
-      { buckets: this.#byGuild, id: `${id} ${guildId}`, costMs: FILL_MS / (PER_GUILD * factor) },
+      { buckets: this.#byGuild, id: `${id} ${guildId}`, costMs: FILL_MS / (this.#perGuild * factor) },
     ]);
     const taken = buckets.map((bucket) => ({ ...bucket, fullAt: this.#fullAt(bucket, now) + bucket.costMs }));
     if (taken.some(({ fullAt }) => fullAt > now + FILL_MS)) return false;

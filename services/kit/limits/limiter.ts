@@ -1,12 +1,12 @@
-import { type Category, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import { type Category, type InteractionCategory, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
 
 /** A rate limit: the number of requests of one subject that a window allows. */
 export interface Limit {
-  category: Category | typeof KEY_CAP_CATEGORY;
+  category: Category | InteractionCategory | typeof KEY_CAP_CATEGORY;
   limit: number;
-  /** The ID of the guild or the API key whose requests are counted together. */
+  /** The ID of the guild, the API key or the member whose requests are counted together. */
   subject: string;
 }
 

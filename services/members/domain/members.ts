@@ -62,7 +62,7 @@ export class Members {
   async rolesOf(guildId: string, chatId: string): Promise<ChatRole[] | undefined> {
     const [member, roles] = await Promise.all([
       this.#chat.member(guildId, chatId, { mayBeOld: true }),
-      this.#chat.roles(guildId),
+      this.#chat.roles(guildId, { mayBeOld: true }),
     ]);
     if (!member) return undefined;
     const held = (known: readonly ChatRole[]) => known.filter(({ id }) => member.roles.includes(id));

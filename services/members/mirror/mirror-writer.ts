@@ -4,7 +4,6 @@ import type { ChatMember } from '#platforms/chat.ts';
 import * as payloads from '#platforms/discord/gateway/payloads.ts';
 import type { GatewayDispatch } from '#platforms/discord/gateway/shard.ts';
 import type { MemberChange, OnMemberChange } from '../domain/member-changes.ts';
-import type { MemberEvents } from '../events.ts';
 import { beginSession, type ShardName } from '../store/chat-shards.ts';
 import * as store from '../store/mirror-events.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
@@ -18,15 +17,11 @@ export interface SessionState extends ShardName {
 export interface MirrorWriterOptions {
   /** Called for each change of a member, in the transaction that stores it. */
   onChange: readonly OnMemberChange[];
-  events: MemberEvents;
   telemetry: MirrorTelemetry;
 }
 
 /** A handler of one type of event. It may change the state of the session. */
-type Handler<Data> = (on: Transaction, data: Data, state: SessionState, changes: ReportedChange[]) => Promise<void>;
-
-/** A change of a member of a guild that uses this service, and when the member joined. */
-type ReportedChange = MemberChange & { joinedAt: number | null };
+type Handler<Data> = (on: Transaction, data: Data, state: SessionState) => Promise<void>;
 
 /** Stores the events of the chat platform's websocket in the mirror. */
 export class MirrorWriter {
@@ -48,14 +43,14 @@ export class MirrorWriter {
       this.#on('GUILD_ROLE_DELETE', payloads.deletedRoleSchema, (on, { guild_id: guildId, role_id: roleId }) =>
         store.storeRole(on, guildId, roleId, null),
       ),
-      this.#on('GUILD_MEMBER_ADD', payloads.changedMemberSchema, (on, data, state, changes) =>
-        this.#storeMember('joined', on, payloads.toMember(data), state, changes),
+      this.#on('GUILD_MEMBER_ADD', payloads.changedMemberSchema, (on, data, state) =>
+        this.#storeMember('joined', on, payloads.toMember(data), state),
       ),
-      this.#on('GUILD_MEMBER_UPDATE', payloads.changedMemberSchema, (on, data, state, changes) =>
-        this.#storeMember('changed', on, payloads.toMember(data), state, changes),
+      this.#on('GUILD_MEMBER_UPDATE', payloads.changedMemberSchema, (on, data, state) =>
+        this.#storeMember('changed', on, payloads.toMember(data), state),
       ),
-      this.#on('GUILD_MEMBER_REMOVE', payloads.removedMemberSchema, (on, data, state, changes) =>
-        this.#removeMember(on, { guildId: data.guild_id, chatId: data.user.id }, state, changes),
+      this.#on('GUILD_MEMBER_REMOVE', payloads.removedMemberSchema, (on, data, state) =>
+        this.#removeMember(on, { guildId: data.guild_id, chatId: data.user.id }, state),
       ),
     ]);
   }
@@ -66,20 +61,18 @@ export class MirrorWriter {
     dispatches: readonly GatewayDispatch[],
     shard: ShardName & { epoch: string | null; botId: string | null },
   ): Promise<SessionState> {
-    const changes: ReportedChange[] = [];
     const state: SessionState = { ...shard, epoch: shard.epoch ?? '', botId: shard.botId ?? '' };
     for (const dispatch of dispatches) {
       if (dispatch.type === 'READY') Object.assign(state, await readSession(transaction, dispatch, state));
-      else await this.#handlers.get(dispatch.type)?.(transaction, dispatch.data, state, changes);
+      else await this.#handlers.get(dispatch.type)?.(transaction, dispatch.data, state);
     }
-    await this.#options.events.membersChanged(transaction, changes);
     return state;
   }
 
   #on<Data>(type: string, schema: z.ZodType<Data>, handler: Handler<Data>) {
-    const handle = async (on: Transaction, data: unknown, state: SessionState, changes: ReportedChange[]) => {
+    const handle = async (on: Transaction, data: unknown, state: SessionState) => {
       const parsed = schema.safeParse(data);
-      if (parsed.success) return handler(on, parsed.data, state, changes);
+      if (parsed.success) return handler(on, parsed.data, state);
       // A guild about which an event cannot be read is not current until the platform sends it again.
       const guildId = payloads.guildOf(data);
       this.#options.telemetry.unreadable(type, parsed.error);
@@ -93,9 +86,8 @@ export class MirrorWriter {
     on: Transaction,
     { guildId, member }: { guildId: string; member: ChatMember },
     { botId }: SessionState,
-    changes: ReportedChange[],
   ): Promise<void> {
-    const { chatId, roles, timeoutUntil, joinedAt } = member;
+    const { chatId, roles, timeoutUntil } = member;
     if (chatId === botId) return store.storeBotRoles(on, guildId, roles);
     const { epoch, isUsed, member: known } = await store.findBefore(on, { guildId, chatId });
     if (epoch !== undefined && isUsed) await store.storeMember(on, guildId, member, epoch);
@@ -110,25 +102,24 @@ export class MirrorWriter {
     };
     if (known && change.kind === 'changed' && !isDifferent(change)) return;
     await this.#report(on, change);
-    if (isUsed) changes.push({ ...change, joinedAt });
   }
 
   async #removeMember(
     on: Transaction,
     { guildId, chatId }: { guildId: string; chatId: string },
     { botId }: SessionState,
-    changes: ReportedChange[],
   ): Promise<void> {
     if (chatId === botId) return;
-    const { isUsed, member } = await store.findBefore(on, { guildId, chatId });
+    const { member } = await store.findBefore(on, { guildId, chatId });
     if (member) await store.deleteMember(on, { guildId, chatId });
     const change: MemberChange = {
-      ...{ guildId, chatId, kind: 'left' },
+      guildId,
+      chatId,
+      kind: 'left',
       roles: { before: member?.roles, after: [] },
       timeoutUntil: { before: member?.timeoutUntil ?? null, after: null },
     };
     await this.#report(on, change);
-    if (isUsed) changes.push({ ...change, joinedAt: null });
   }
 
   async #report(on: Transaction, change: MemberChange): Promise<void> {

@@ -6,7 +6,6 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Discord } from '#platforms/discord/discord.ts';
 import type { MembersConfig } from '../config.ts';
 import type { OnMemberChange } from '../domain/member-changes.ts';
-import type { MemberEvents } from '../events.ts';
 import { MirrorTelemetry } from '../telemetry/mirror.ts';
 import { ChatGateway } from './chat-gateway.ts';
 import { MirrorWriter } from './mirror-writer.ts';
@@ -32,7 +31,9 @@ export class Mirror {
     this.#parts = { database, discord };
     this.#telemetry = new MirrorTelemetry(metrics, log);
     this.chat = new MirroredChat({
-      ...{ chat: discord, database, telemetry: this.#telemetry },
+      chat: discord,
+      database,
+      telemetry: this.#telemetry,
       hasGateway: config.CHAT_GATEWAY_ENABLED,
       ttlSeconds: config.CHAT_MIRROR_TTL_SECONDS,
       maxOldSeconds: config.CHAT_MIRROR_MAX_OLD_SECONDS,
@@ -43,7 +44,7 @@ export class Mirror {
    * Creates the connection to the chat platform's websocket, if the configuration has one. Each function of `onChange` is
    * called for each change of a member that the platform reports.
    */
-  gateway(events: MemberEvents, onChange: readonly OnMemberChange[]): ChatGateway | undefined {
+  gateway(onChange: readonly OnMemberChange[]): ChatGateway | undefined {
     const config = this.#config;
     if (!config.CHAT_GATEWAY_ENABLED) return undefined;
     if (config.PLATFORMS_PROXY !== undefined)
@@ -51,7 +52,10 @@ export class Mirror {
     const { database, discord } = this.#parts;
     const telemetry = this.#telemetry;
     return new ChatGateway({
-      ...{ database, telemetry, writer: new MirrorWriter({ onChange, events, telemetry }), holder: randomUUID() },
+      database,
+      telemetry,
+      writer: new MirrorWriter({ onChange, telemetry }),
+      holder: randomUUID(),
       readInfo: () => discord.gatewayInfo(),
       token: config.CHAT_BOT_TOKEN,
       shards: config.CHAT_GATEWAY_SHARDS,

@@ -52,8 +52,8 @@ export class MirroredChat implements ChatPlatform {
     this.#guilds = new MirroredGuilds(options.database);
   }
 
-  async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
-    const facts = fresh ? undefined : await this.#facts(guildId);
+  async roles(guildId: string, { fresh = false, mayBeOld = false } = {}): Promise<ChatRole[]> {
+    const facts = fresh ? undefined : await this.#facts(guildId, mayBeOld);
     return facts?.roles ?? this.#options.chat.roles(guildId, { fresh });
   }
 
@@ -101,16 +101,16 @@ export class MirroredChat implements ChatPlatform {
     return this.#options.chat.changeTimeout(change);
   }
 
-  /** Returns the roles of a guild and the bot's rights if the mirror is current. */
-  async #facts(guildId: string) {
-    const { database, hasGateway, telemetry } = this.#options;
+  /** Returns the roles of a guild and the bot's rights if the mirror is current, or if they may be old. */
+  async #facts(guildId: string, mayBeOld = false) {
+    const { database, hasGateway, telemetry, maxOldSeconds } = this.#options;
     if (!hasGateway) return undefined;
     try {
-      const guild = await store.findGuild(database, guildId);
+      const guild = await store.findGuild(database, guildId, maxOldSeconds);
       if (guild && !guild.isUsed) await store.markGuildUsed(database, guildId);
-      if (!guild?.isLive) return undefined;
+      if (!guild || !(guild.isLive || (mayBeOld && guild.isUsable))) return undefined;
       const facts = await this.#guilds.facts(guildId, guild);
-      if (facts) telemetry.read('mirror');
+      if (facts) telemetry.read(guild.isLive ? 'mirror' : 'old');
       return facts;
     } catch {
       return undefined;

@@ -95,7 +95,10 @@ export class ShardRunner {
     const { shard, connection, telemetry } = this.#options;
     const { shardId, shardCount } = shard;
     this.#connection = new GatewayShard({
-      ...{ ...connection, shardId, shardCount, session },
+      ...connection,
+      shardId,
+      shardCount,
+      session,
       dispatched: (dispatch) => this.#received(dispatch),
       disconnected: (code) => {
         telemetry.disconnected(shardId, code);

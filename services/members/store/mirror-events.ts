@@ -86,7 +86,7 @@ export async function storeBotRoles(on: Queryable, guildId: string, roles: reado
 export interface KnownBefore {
   /** The epoch of the guild; undefined if the mirror does not have the guild. */
   epoch: string | undefined;
-  /** True if the guild uses this service, so that its members are mirrored and its events are reported. */
+  /** True if the guild uses this service, so that its members are mirrored. */
   isUsed: boolean;
   /** The member's row; undefined if there was none. */
   member: { roles: string[]; timeoutUntil: Date | null; isOfEpoch: boolean } | undefined;

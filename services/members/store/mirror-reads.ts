@@ -32,12 +32,20 @@ const GUILD_COLUMNS = `g.epoch, g.version, s.bot_id AS "botId",
 const SHARD = `members.chat_shards AS s ON s.shard_count = g.shard_count AND s.shard_id = g.shard_id`;
 
 const FIND_GUILD = prepared(
-  `SELECT ${GUILD_COLUMNS} FROM members.mirror_guilds AS g JOIN ${SHARD} WHERE g.guild_id = $1`,
+  `SELECT ${GUILD_COLUMNS}, s.live_until > clock_timestamp() - $2 * interval '1 second' AS "isUsable"
+   FROM members.mirror_guilds AS g JOIN ${SHARD} WHERE g.guild_id = $1`,
 );
 
-/** Returns a guild of the mirror; undefined if the mirror does not have it. */
-export async function findGuild(on: Queryable, guildId: string): Promise<MirroredGuild | undefined> {
-  const [guild] = await on.query<MirroredGuild>(FIND_GUILD, [guildId]);
+/**
+ * Returns a guild of the mirror, which may be used while the platform cannot be called if its shard was live within
+ * `usableSeconds`; undefined if the mirror does not have it.
+ */
+export async function findGuild(
+  on: Queryable,
+  guildId: string,
+  usableSeconds: number,
+): Promise<(MirroredGuild & { isUsable: boolean }) | undefined> {
+  const [guild] = await on.query<MirroredGuild & { isUsable: boolean }>(FIND_GUILD, [guildId, usableSeconds]);
   return guild;
 }
 
@@ -74,7 +82,9 @@ const FIND_MEMBER = prepared(
    LEFT JOIN members.mirror_members AS m ON m.guild_id = asked.guild_id AND m.chat_id = $2`,
 );
 
-interface MemberRow extends MirroredGuild, ChatMember {
+interface MemberRow extends MirroredGuild, Omit<ChatMember, 'joinedAt'> {
+  /** A bigint, which is read as a string. */
+  joinedAt: string | null;
   hasGuild: boolean;
   hasMember: boolean;
   memberVersion: string;
@@ -99,14 +109,23 @@ export async function findMember(
     guild: row.hasGuild ? { isLive, epoch, version, isUsed, botId } : undefined,
     member: row.hasMember
       ? {
-          ...{ chatId, username, nickname, roles, joinedAt: joined, timeoutUntil },
-          ...{ version: row.memberVersion, isOfEpoch, isRecent, isUsable, isUsed: row.isMemberUsed },
+          chatId,
+          username,
+          nickname,
+          roles,
+          joinedAt: joined,
+          timeoutUntil,
+          version: row.memberVersion,
+          isOfEpoch,
+          isRecent,
+          isUsable,
+          isUsed: row.isMemberUsed,
         }
       : undefined,
   };
 }
 
-/** Notes that the guild uses this service: from now on its members are mirrored and its events are reported. */
+/** Notes that the guild uses this service: from now on its members are mirrored. */
 export async function markGuildUsed(on: Queryable, guildId: string): Promise<void> {
   await on.query(
     `UPDATE members.mirror_guilds SET used_at = clock_timestamp(), seen_at = clock_timestamp() WHERE guild_id = $1`,

@@ -201,13 +201,11 @@ export function listReconciliations(on: Queryable, guildId: string): Promise<Rec
   );
 }
 
-/** What a difference was about: the ban in force here, and the restriction when both were last made equal. */
+/** What a difference is about: the ban in force here, if there is one. */
 export interface DifferenceState {
   gameId: number;
   placeId: number | null;
   banId: number | null;
-  banExpiresAt: Date | null;
-  wasRestricted: boolean;
 }
 
 /** Returns the states of the differences, which must have been marked for reading. */
@@ -217,9 +215,7 @@ export function findStates(
   differences: readonly Difference[],
 ): Promise<DifferenceState[]> {
   return on.query(
-    `SELECT mirror.game_id AS "gameId", NULLIF(mirror.place_id, ${EVERYWHERE}) AS "placeId", ban.id AS "banId",
-       NULLIF(ban.expires_at, 'infinity') AS "banExpiresAt",
-       mirror.started_at IS NOT NULL AND mirror.ends_at > clock_timestamp() AS "wasRestricted"
+    `SELECT mirror.game_id AS "gameId", NULLIF(mirror.place_id, ${EVERYWHERE}) AS "placeId", ban.id AS "banId"
      FROM unnest($3::bigint[], $4::bigint[]) AS seen (game_id, place_id)
      JOIN moderation.restrictions mirror ON mirror.guild_id = $1 AND mirror.universe_id = $2
        AND mirror.game_id = seen.game_id AND mirror.place_id = seen.place_id

@@ -12,6 +12,7 @@ import {
 } from '../chat.ts';
 import type { PlatformResponse } from '../http/host.ts';
 import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
+import { DiscordApplication } from './application.ts';
 import { lacksGuildAccess } from './errors.ts';
 import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
@@ -33,6 +34,7 @@ const pageSchema = z.array(memberSchema);
 
 /** Implements ChatPlatform with Discord's REST API, version 10, as documented in August 2026. */
 export class Discord implements ChatPlatform {
+  readonly application: DiscordApplication;
   readonly #api: DiscordApi;
   readonly #botId: LoadingCache<string>;
   /**
@@ -46,6 +48,7 @@ export class Discord implements ChatPlatform {
   constructor(options: DiscordOptions) {
     const { clock } = options;
     this.#api = new DiscordApi(options);
+    this.application = new DiscordApplication(this.#api);
     this.#botId = new LoadingCache({ ttlMs: Infinity, max: 1, clock, load: () => this.#loadBotId() });
     this.#roles = new LoadingCache({
       ttlMs: GUILD_TTL_MS,

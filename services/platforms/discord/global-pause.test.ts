@@ -7,6 +7,7 @@ import { systemClock } from '#kit/clock.ts';
 import { connectRedis } from '#kit/redis/client.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
+import { amount } from '#test/measure/bounds.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { SharedRedis } from '../budget/shared-redis.ts';
@@ -16,7 +17,7 @@ import { Discord } from './discord.ts';
 const PROCESSES = 40;
 const PAUSE_MS = 1_500;
 /** The time that the platform's response takes to become known to all processes. */
-const NOTICE_MS = 100;
+const NOTICE_MS = amount(1_000, 100);
 const log = pino({ level: 'silent' });
 
 let fixture: PlatformsFixture;
@@ -61,11 +62,15 @@ test('after a global 429 no process starts a call until it is over, and then cal
     const now = performance.now();
     starts.push(now);
     response.setHeader('content-type', 'application/json');
-    if (path === '/users/@me') return response.end(JSON.stringify({ id: '930000000000000001' }));
+    if (path === '/users/@me') {
+      response.end(JSON.stringify({ id: '930000000000000001' }));
+      return;
+    }
     if (limitedAt === undefined && starts.length > 60) {
       limitedAt = now;
       response.writeHead(429, { 'retry-after': String(PAUSE_MS / 1000), 'x-ratelimit-global': 'true' });
-      return response.end(JSON.stringify({ message: 'rate limited', retry_after: PAUSE_MS / 1000, global: true }));
+      response.end(JSON.stringify({ message: 'rate limited', retry_after: PAUSE_MS / 1000, global: true }));
+      return;
     }
     response.end(JSON.stringify({ user: { id: '920000000000000001', username: 'ada' }, roles: [] }));
   });

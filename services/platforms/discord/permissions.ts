@@ -9,6 +9,7 @@ export const permissions = z
 const ADMINISTRATOR = 1n << 3n;
 export const MANAGE_NICKNAMES = 1n << 27n;
 export const MANAGE_ROLES = 1n << 28n;
+export const MODERATE_MEMBERS = 1n << 40n;
 
 /**
  * True if a member with the role IDs `held` has a permission in the guild. The permissions of a member are those of all

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ChatStanding } from '../chat.ts';
 import { snowflake } from './members.ts';
-import { hasPermission, MANAGE_NICKNAMES, MANAGE_ROLES, permissions } from './permissions.ts';
+import { hasPermission, MANAGE_NICKNAMES, MANAGE_ROLES, MODERATE_MEMBERS, permissions } from './permissions.ts';
 
 export const guildSchema = z.object({
   owner_id: snowflake.nullish(),
@@ -16,5 +16,10 @@ export function toChatStanding(
 ): ChatStanding {
   const isOwner = owner_id === bot.id;
   const may = (permission: bigint) => isOwner || hasPermission(guildId, roles, bot.roles, permission);
-  return { ownerId: owner_id ?? null, managesNicknames: may(MANAGE_NICKNAMES), managesRoles: may(MANAGE_ROLES) };
+  return {
+    ownerId: owner_id ?? null,
+    managesNicknames: may(MANAGE_NICKNAMES),
+    managesRoles: may(MANAGE_ROLES),
+    timesOutMembers: may(MODERATE_MEMBERS),
+  };
 }

@@ -1,11 +1,21 @@
 import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, UnknownOrHidden } from '../game.ts';
+import type {
+  GameGroup,
+  GameItem,
+  GameKey,
+  GamePlatform,
+  GameUser,
+  Rejected,
+  Unknown,
+  UnknownOrHidden,
+} from '../game.ts';
 import type { PlatformOptions } from '../http/host.ts';
 import { OpenCloud } from './cloud.ts';
 import { Groups } from './groups.ts';
 import { robloxHosts } from './hosts.ts';
 import { Items } from './items.ts';
+import { readKey } from './key.ts';
 import { Ownership, ownedByCloud, ownedByItem } from './ownership.ts';
 import { holdingsByCloud, holdingsByUser, UserRanks } from './ranks.ts';
 import { Users } from './users.ts';
@@ -26,11 +36,14 @@ export class Roblox implements GamePlatform {
   readonly #items: Items;
   readonly #ranks: UserRanks;
   readonly #ownership: Ownership;
+  readonly #readKey: () => Promise<GameKey | null>;
 
   constructor({ config, ...options }: RobloxOptions) {
     const { clock } = options;
     const hosts = robloxHosts(config, options);
     const cloud = config.GAME_API_KEY === undefined ? undefined : new OpenCloud(hosts.apis, config.GAME_API_KEY);
+    const key = config.GAME_API_KEY;
+    this.#readKey = async () => (key === undefined ? null : readKey(hosts.apis, key));
     this.#users = new Users(hosts.users, clock);
     this.#groups = new Groups(hosts.groups, clock);
     this.#items = new Items(hosts, clock);
@@ -72,6 +85,11 @@ export class Roblox implements GamePlatform {
 
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]> {
     return this.#ownership.of(userId, items);
+  }
+
+  /** Returns what the platform tells about the operator's key; null if there is none. Not cached. */
+  key(): Promise<GameKey | null> {
+    return this.#readKey();
   }
 
   createdAt(userId: number): Promise<Date | UnknownOrHidden> {

@@ -2,6 +2,7 @@ import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { ConsoleAdminServiceService } from '#proto/gen/guild/auth/v1/console.ts';
+import { GuildDoctorServiceService } from '#proto/gen/guild/auth/v1/doctor.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -9,6 +10,7 @@ import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen/guild/events/v1/admin.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
+import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
 import {
   BanMirrorAdminServiceService,
   RecordAdminServiceService,
@@ -84,6 +86,11 @@ const RULES = [
     methods: { createLink: changeInAuth('admin') },
   }),
   rulesOf({
+    services: ['auth'],
+    definition: GuildDoctorServiceService,
+    methods: { checkGuild: read('viewer') },
+  }),
+  rulesOf({
     services: ['activity', 'auth', 'bindings', 'events', 'lookup', 'members', 'moderation'],
     definition: ErasureServiceService,
     methods: {
@@ -139,6 +146,11 @@ const RULES = [
     services: ['members'],
     definition: JobAdminServiceService,
     methods: { listJobs: read('viewer'), retryJob: change('support'), cancelJob: change('support') },
+  }),
+  rulesOf({
+    services: ['members'],
+    definition: ChatAdminServiceService,
+    methods: { installCommands: change('admin') },
   }),
   rulesOf({
     services: ['activity'],

@@ -74,7 +74,12 @@ export class GatewayShard implements IContextFetchingStrategy {
     const limits = { total: 1, remaining: 1, reset_after: 0, max_concurrency: 1 };
     const { compression, encoding, identifyProperties, version } = DefaultWebSocketManagerOptions;
     this.options = {
-      ...{ compression, encoding, identifyProperties, version, token, shardCount },
+      compression,
+      encoding,
+      identifyProperties,
+      version,
+      token,
+      shardCount,
       intents: INTENTS,
       handshakeTimeout: HANDSHAKE_MS,
       helloTimeout: HANDSHAKE_MS,
@@ -134,8 +139,9 @@ export class GatewayShard implements IContextFetchingStrategy {
   #listen(): void {
     const { dispatched, disconnected, refused } = this.#options;
     const { signal } = this.#stopped;
-    this.#shard.on(WebSocketShardEvents.Dispatch, ({ t: type, s: sequence, d: data }) => {
+    this.#shard.on(WebSocketShardEvents.Dispatch, ({ t, s: sequence, d: data }) => {
       if (signal.aborted) return;
+      const type: string = t;
       if (type === 'READY' || type === 'RESUMED') this.#attempts = 0;
       dispatched({ type, sequence, data, sessionId: this.#session?.sessionId ?? '' });
     });

@@ -1,11 +1,11 @@
 import { Agent, type AgentOptions, type IncomingMessage, request as sendRequest } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, isServerError } from '#kit/errors.ts';
-import { type Breaker, type Breakers, InconclusiveError } from '#kit/resilience/breaker.ts';
-import { within } from '#kit/resilience/deadline.ts';
-import type { InternalTls } from '#kit/security/internal-tls.ts';
-import type { Part } from '#kit/service/lifecycle.ts';
+import { ApiError, isServerError } from '../errors.ts';
+import { type Breaker, type Breakers, InconclusiveError } from '../resilience/breaker.ts';
+import { within } from '../resilience/deadline.ts';
+import type { InternalTls } from '../security/internal-tls.ts';
+import type { Part } from '../service/lifecycle.ts';
 
 /** The timeout of a probe of a service whose breaker is open. */
 const PROBE_MS = 1_000;
@@ -19,7 +19,7 @@ export interface UpstreamRequest {
   target: string;
   headers: Record<string, string>;
   body: Buffer | undefined;
-  /** Aborted if the browser disconnects. */
+  /** Aborted if the response is no longer wanted, such as after the client has disconnected. */
   signal: AbortSignal;
   /** True for a response that lasts: it gets a connection of its own. */
   isStream?: boolean;
@@ -72,6 +72,23 @@ export class Upstream implements Part {
     return this.#breaker.run(() => this.#exchange(request));
   }
 
+  /** Sends a request and returns the body of the response. Throws UNAVAILABLE, TIMEOUT or PAYLOAD_TOO_LARGE. */
+  async exchange(request: UpstreamRequest, maxBytes: number): Promise<Buffer> {
+    const response = await this.send(request);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    try {
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        length += piece.length;
+        if (length > maxBytes) throw new ApiError('PAYLOAD_TOO_LARGE');
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw failureOf(error as Error, request.signal);
+    }
+    return Buffer.concat(pieces);
+  }
+
   async stop(): Promise<void> {
     this.#agent.destroy();
     this.#streamAgent.destroy();
@@ -111,11 +128,11 @@ export class Upstream implements Part {
   }
 }
 
-/** Thrown if the browser disconnected before the service responded. The breaker learns nothing about the service. */
-export class BrowserLeft extends InconclusiveError {}
+/** Thrown if the caller's signal was aborted before the service responded. The breaker learns nothing about the service. */
+export class CallerLeft extends InconclusiveError {}
 
 function failureOf(cause: Error, signal: AbortSignal): Error {
-  if (signal.aborted) return new BrowserLeft();
+  if (signal.aborted) return new CallerLeft();
   return cause instanceof ApiError ? cause : new ApiError('UNAVAILABLE', { cause });
 }
 

@@ -1,0 +1,156 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '#kit/clock.ts';
+import { type Address, networkOf } from '#kit/downstream/client-address.ts';
+import { oneHeader } from '#kit/downstream/headers.ts';
+import { ApiError, asApiError, methodNotAllowed, type Rejection } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import { hasBody } from '#kit/http/body.ts';
+import { sendBody } from '#kit/http/envelope.ts';
+import type { AuthenticationFailures } from '#kit/limits/authentication-failures.ts';
+import type { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
+import type { Limiter } from '#kit/limits/limiter.ts';
+import { rateLimited } from '#kit/limits/response.ts';
+import type { AcceptInteractionRequest, InteractionServiceService } from '#proto/gen/guild/auth/v1/interactions.ts';
+import { INTERACTION_LIMITS, SIGNATURE_LIMIT } from '#proto/rest/limits.ts';
+import type { Admission } from '../downstream/admission.ts';
+import type { RequestState } from '../request-state.ts';
+import { ClientDisconnected } from '../upstream/attempt.ts';
+import { receiveBody } from '../upstream/request-body.ts';
+import { DEFERRED, messageBody, PONG, readInteraction } from './interaction.ts';
+import type { SignatureCheck, SignatureFault, SignatureHeaders } from './signature.ts';
+import type { InteractionTelemetry } from './telemetry.ts';
+
+export const INTERACTIONS_PATH = '/interactions';
+
+/** How long a body may pause. The platform sends its small bodies at once. */
+const BODY_MS = 2_000;
+
+const BAD_SIGNATURE = new ApiError('INVALID_SIGNATURE');
+const TOO_MANY_FAILURES = 'Too many requests without a valid signature from this address';
+const MALFORMED = new ApiError('INVALID_REQUEST', { message: 'The body is no slash command of the chat platform' });
+const REPEATED = new ApiError('CONFLICT', { message: 'This interaction was accepted before' });
+const UNCHECKED_RETRY_MS = 1_000;
+
+const MESSAGES = {
+  outside: 'Use this command in a server.',
+  limited: 'You use commands too often. Try again in a minute.',
+  unknown_guild: 'This server is not set up yet. Its administrators have to create an API key first.',
+  unavailable: 'Commands do not work at the moment. Try again in a minute.',
+} as const;
+
+export interface InteractionsOptions {
+  signatures: SignatureCheck;
+  /** Counts requests without a valid signature by client address. */
+  failures: AuthenticationFailures;
+  /** Limits how many signatures are verified for an address with too many failures. */
+  rates: KeyLookupRates;
+  limiter: Limiter;
+  auth: Pick<GrpcClient<typeof InteractionServiceService>, 'acceptInteraction'>;
+  clock: Clock;
+  telemetry: InteractionTelemetry;
+}
+
+/** Accepts slash commands, which the chat platform signs and sends to `/interactions` without an API key. */
+export class Interactions {
+  readonly #options: InteractionsOptions;
+
+  constructor(options: InteractionsOptions) {
+    this.#options = options;
+  }
+
+  /** Responds to a request to `/interactions`, or returns the error with which it is rejected. */
+  async respond(state: RequestState, admission: Admission, address: Address | undefined): Promise<Rejection> {
+    const { request, response, context } = state;
+    context.route = 'interactions';
+    if (request.method !== 'POST') return methodNotAllowed(['POST']);
+    const overload = admission.enter(state);
+    if (overload) return overload;
+    try {
+      const body = await admission.whileUnauthenticated(networkOf(address), this.#receive(request, response, address));
+      if (body instanceof ApiError) return body;
+      const answer = await this.#answer(body);
+      if (answer instanceof ApiError) return answer;
+      if (!response.writableEnded) sendBody(response, 200, answer);
+    } catch (error) {
+      if (!(error instanceof ClientDisconnected)) return asApiError(error);
+    }
+    return undefined;
+  }
+
+  /** Returns the body of a request that the platform has signed. */
+  async #receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    address: Address | undefined,
+  ): Promise<Buffer | ApiError> {
+    const { signatures, failures, rates, clock } = this.#options;
+    const headers: SignatureHeaders = {
+      signature: oneHeader(request, 'x-signature-ed25519'),
+      timestamp: oneHeader(request, 'x-signature-timestamp'),
+    };
+    const fault = signatures.headerFault(headers, clock.now());
+    if (fault) return this.#reject(fault, address);
+    const body = hasBody(request) ? await receiveBody(request, response, BODY_MS) : Buffer.alloc(0);
+    // Checking a signature takes a tenth of a millisecond, so that an address cannot occupy the process with false ones.
+    if (failures.isExhausted(address) && !rates.take(address, 'interactions')) return this.#tooMany(UNCHECKED_RETRY_MS);
+    return signatures.verifies(headers, body) ? body : this.#reject('bad_signature', address);
+  }
+
+  /** Counts a failure towards the address. Only rejections become 429: a valid signature is accepted from any address. */
+  #reject(fault: SignatureFault, address: Address | undefined): ApiError {
+    const { failures, telemetry } = this.#options;
+    telemetry.ended(fault);
+    const { exhausted, resetMs } = failures.count(address);
+    return exhausted ? this.#tooMany(resetMs) : BAD_SIGNATURE;
+  }
+
+  #tooMany(resetMs: number): ApiError {
+    return rateLimited({ ...SIGNATURE_LIMIT, resetMs }, () => TOO_MANY_FAILURES);
+  }
+
+  /** Returns the body of the response to an interaction that the platform has signed. */
+  async #answer(body: Buffer): Promise<string | ApiError> {
+    const { telemetry } = this.#options;
+    const interaction = readInteraction(body);
+    if (!interaction) {
+      telemetry.ended('malformed');
+      return MALFORMED;
+    }
+    if (interaction.type === 'ping') {
+      telemetry.ended('ping');
+      return PONG;
+    }
+    if (interaction.command === 'outside of a guild') {
+      telemetry.ended('outside_of_guild');
+      return messageBody(MESSAGES.outside);
+    }
+    return this.#accept(interaction.command);
+  }
+
+  /** Auth stores the command before the platform gets its response, so that an accepted command is never lost. */
+  async #accept(command: AcceptInteractionRequest): Promise<string | ApiError> {
+    const { auth, telemetry } = this.#options;
+    if (!(await this.#isWithinLimits(command))) {
+      telemetry.ended('limited');
+      return messageBody(MESSAGES.limited);
+    }
+    try {
+      const { outcome } = await auth.acceptInteraction(command);
+      if (outcome === 'accepted' || outcome === 'repeated' || outcome === 'unknown_guild') telemetry.ended(outcome);
+      if (outcome === 'repeated') return REPEATED;
+      return outcome === 'accepted' ? DEFERRED : messageBody(MESSAGES.unknown_guild);
+    } catch (error) {
+      telemetry.unavailable(error);
+      return messageBody(MESSAGES.unavailable);
+    }
+  }
+
+  async #isWithinLimits({ guildId, chatId }: AcceptInteractionRequest): Promise<boolean> {
+    const { interactions_of_member: ofMember, interactions: ofGuild } = INTERACTION_LIMITS;
+    const decision = await this.#options.limiter.decide(guildId, [
+      { category: 'interactions_of_member', ...ofMember, subject: `person:${chatId}` },
+      { category: 'interactions', ...ofGuild, subject: guildId },
+    ]);
+    return decision.allowed;
+  }
+}
