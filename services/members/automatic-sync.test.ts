@@ -61,7 +61,9 @@ async function ada(): Promise<{ nick: string | null; roles: string[] }> {
   return (await response.json()) as { nick: string | null; roles: string[] };
 }
 const tasks = async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length;
-const untilDone = () => expect.poll(tasks).toBe(0);
+const untilDone = async () => {
+  await expect.poll(tasks).toBe(0);
+};
 
 /** Changes the ranks of Ada on the game platform. */
 async function promote(ranks: number[]): Promise<void> {

@@ -42,6 +42,7 @@ import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
+import { Joins } from './domain/joins.ts';
 import type { OnMemberChange } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
@@ -119,10 +120,6 @@ export const membersService: ServiceDefinition<MembersConfig> = {
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
-    // Called for each change of a member that the chat platform reports.
-    const onMemberChange: OnMemberChange[] = [];
-    const timeouts = new Timeouts({ database, chat: discord });
-    onMemberChange.push((transaction, change) => timeouts.memberChanged(transaction, change));
     const idempotency = new Idempotency({
       schema: 'members',
       database,
@@ -213,6 +210,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
+    const joins = new Joins(roleTasks);
+    const timeouts = new Timeouts({ database, chat: discord });
+    // Called for each change of a member that the chat platform reports.
+    const onMemberChange: OnMemberChange[] = [
+      (transaction, change) => joins.changed(transaction, change),
+      (transaction, change) => timeouts.memberChanged(transaction, change),
+    ];
     const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
@@ -227,7 +231,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       application: discord.application,
       readKey: () => game.key(),
       settingsOf: (guildId) => settings.of(guildId),
-      isWatched: undefined,
+      isWatched: mirror.isWatched,
       clock,
     });
     const { checks } = new GuildState(chat, platformChecks);

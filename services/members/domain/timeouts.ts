@@ -1,5 +1,6 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChange, ChatMember, ChatPlatform } from '#platforms/chat.ts';
+import { findSettings } from '../store/guild-settings.ts';
 import {
   insertTimeoutChange,
   listTimeoutChanges,
@@ -22,11 +23,15 @@ export class Timeouts {
   }
 
   /** Stores a change of a timeout that the chat platform reports, in the transaction that stores the member. */
-  async memberChanged(transaction: Queryable, { guildId, chatId, kind, timeoutUntil }: MemberChange): Promise<void> {
-    const { before, after } = timeoutUntil;
+  async memberChanged(transaction: Queryable, change: MemberChange): Promise<void> {
+    const { guildId, chatId, kind, roles, timeoutUntil } = change;
     // Somebody who rejoins is still timed out. For somebody who left there is nothing to change.
-    if (kind === 'left' || before?.getTime() === after?.getTime()) return;
-    await insertTimeoutChange(transaction, guildId, chatId);
+    if (kind === 'left') return;
+    // The timeout of somebody whom the mirror did not know may have ended.
+    const isKnown = roles.before !== undefined;
+    if (isKnown && timeoutUntil.before?.getTime() === timeoutUntil.after?.getTime()) return;
+    const { mirrorTimeouts } = await findSettings(transaction, guildId);
+    if (mirrorTimeouts) await insertTimeoutChange(transaction, guildId, chatId);
   }
 
   /** Returns up to `limit` changes after the ID `after`, oldest first, and the ID of the newest stored change. */

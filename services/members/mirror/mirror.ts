@@ -6,6 +6,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Discord } from '#platforms/discord/discord.ts';
 import type { MembersConfig } from '../config.ts';
 import type { OnMemberChange } from '../domain/member-changes.ts';
+import { findGuild } from '../store/mirror-reads.ts';
 import { MirrorTelemetry } from '../telemetry/mirror.ts';
 import { ChatGateway } from './chat-gateway.ts';
 import { MirrorWriter } from './mirror-writer.ts';
@@ -38,6 +39,12 @@ export class Mirror {
       ttlSeconds: config.CHAT_MIRROR_TTL_SECONDS,
       maxOldSeconds: config.CHAT_MIRROR_MAX_OLD_SECONDS,
     });
+  }
+
+  /** Returns whether the websocket reports the changes of a guild now; undefined if the configuration has no websocket. */
+  get isWatched(): ((guildId: string) => Promise<boolean>) | undefined {
+    if (!this.#config.CHAT_GATEWAY_ENABLED) return undefined;
+    return async (guildId) => (await findGuild(this.#parts.database, guildId, 0))?.isLive ?? false;
   }
 
   /**
