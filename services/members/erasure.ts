@@ -68,6 +68,7 @@ const inPreviews: readonly UserColumn[] = [
 
 /** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
+  { table: 'members.timeout_changes', holds: 'other', users: byChatId },
   { table: 'members.role_tasks', holds: 'other', users: byChatId },
   { table: 'members.role_changes', holds: 'other', users: byChatId },
   { table: 'members.nickname_changes', holds: 'other', users: byChatId },

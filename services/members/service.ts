@@ -26,6 +26,7 @@ import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
+import { TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
 import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
@@ -60,6 +61,7 @@ import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { Settings } from './domain/settings.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
+import { Timeouts } from './domain/timeouts.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { erasureRules } from './erasure.ts';
@@ -68,6 +70,7 @@ import { chatAdminMethods } from './grpc/chat-admin.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { settingsMethods } from './grpc/settings.ts';
+import { timeoutMethods } from './grpc/timeouts.ts';
 import { directoryHandlers } from './http/directory.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { membersHandlers } from './http/members.ts';
@@ -208,13 +211,18 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
     const joins = new Joins(roleTasks);
+    const timeouts = new Timeouts({ database, chat: discord });
     // Called for each change of a member that the chat platform reports.
-    const onMemberChange: OnMemberChange[] = [(transaction, change) => joins.changed(transaction, change)];
+    const onMemberChange: OnMemberChange[] = [
+      (transaction, change) => joins.changed(transaction, change),
+      (transaction, change) => timeouts.memberChanged(transaction, change),
+    ];
     const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
+    service.serveInternal(grpc, TimeoutServiceService, timeoutMethods(timeouts));
     service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
@@ -256,6 +264,7 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
+  { table: 'members.timeout_changes', column: 'changed_at', seconds: 7 * DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.known_ranks', column: 'seen_at', seconds: config.RETENTION_KNOWN_RANKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },

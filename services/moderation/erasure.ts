@@ -35,6 +35,15 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.restriction_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'moderation.restrictions', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'moderation.mirrored_universes', holds: 'other' },
+  { table: 'moderation.timeout_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
+  {
+    table: 'moderation.timeouts',
+    holds: 'other',
+    users: [
+      { column: 'game_id', account: 'game' },
+      { column: 'chat_id', account: 'chat' },
+    ],
+  },
   // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
   { table: 'moderation.shield', holds: 'shield_entries', users: [{ column: 'game_id', account: 'game' }] },
   // The counters table holds the last record ID of each guild. If an erased guild is used again, its IDs start at 1.

@@ -41,6 +41,7 @@ import { RESTRICTION_QUEUE } from './domain/restrictions/task-queue.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
+import { TIMEOUT_QUEUE } from './domain/timeouts/task-queue.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { banMirrorMethods } from './grpc/ban-mirror.ts';
@@ -52,7 +53,9 @@ import { moderationHandlers } from './http/moderation.ts';
 import { peopleHandlers } from './http/people.ts';
 import { shieldHandlers } from './http/shield.ts';
 import type { Delivery } from './store/outbox.ts';
+import { queueTimeoutTasks } from './store/timeout-tasks.ts';
 import { ModerationTelemetry } from './telemetry.ts';
+import { createTimeoutMirror } from './timeout-mirror.ts';
 
 /** The PostgreSQL notification channel that carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
@@ -100,12 +103,21 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       notifier.notify(guildId);
       worker.wake(DECISIONS);
       worker.wake(RESTRICTION_QUEUE);
+      worker.wake(TIMEOUT_QUEUE);
     };
-    const wakeMirror = () => worker.wake(RESTRICTION_QUEUE);
-    const banMirror = createBanMirror(service, { database, events, telemetry, onChange, wake: wakeMirror });
+    const banMirror = createBanMirror(service, {
+      database,
+      events,
+      telemetry,
+      onChange,
+      wake: () => worker.wake(RESTRICTION_QUEUE),
+    });
+    const parts = { database, events, telemetry, lookup, onChange };
+    const timeouts = createTimeoutMirror(service, { ...parts, wake: () => worker.wake(TIMEOUT_QUEUE) });
     const definitions = [
       decisionQueue({ clock, deliver, telemetry }),
       eventRelayOf(service, database),
+      timeouts.queue,
       ...(banMirror ? [banMirror.queue] : []),
     ];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
@@ -123,14 +135,21 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const decisions = new Decisions({ idempotency, telemetry, events, onChange, mirror: banMirror?.mirror });
+    const decisions = new Decisions({
+      idempotency,
+      telemetry,
+      events,
+      onChange,
+      mirror: banMirror?.mirror,
+      mirrorMute: (transaction, guildId, gameId) => queueTimeoutTasks(transaction, guildId, [gameId]),
+    });
     const lists = new Lists(database);
     const people = new People({ database, standings, lookup, players, clock });
     const maxEntries = config.MAX_SHIELD_ENTRIES;
     const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
-    const sweeps = [...expirySweeps({ database, events, telemetry }), ...(banMirror?.sweeps ?? [])];
+    const sweeps = [...expirySweeps({ database, events, telemetry }), ...timeouts.sweeps, ...(banMirror?.sweeps ?? [])];
     lifecycle.add(new EventSweeper(sweeps, log));
     // Drained before the sweeper, whose readings of the platform it ends.
     if (banMirror) lifecycle.add({ name: 'ban mirror', drain: async () => banMirror.stop() });
@@ -150,8 +169,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     );
     const { counts } = new GuildState(database);
     service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts }));
-    const wake = () => worker.wake();
-    service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
+    const wakeAll = () => worker.wake();
+    service.serveOperators(
+      grpc,
+      QueueAdminServiceService,
+      queueAdminMethods({ database, definitions, log, wake: wakeAll }),
+    );
     const handlers = {
       ...moderationHandlers({ standings, decisions, lists, clock }),
       ...shieldHandlers(shield),
@@ -166,4 +189,5 @@ export const retentionRules = (config: ModerationConfig): RetentionRule[] => [
   { table: 'moderation.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'moderation.outbox', column: 'delivered_at', seconds: config.RETENTION_OUTBOX_SECONDS },
   { table: 'moderation.restrictions', column: 'ends_at', seconds: config.RETENTION_RESTRICTIONS_SECONDS },
+  { table: 'moderation.timeouts', column: 'ends_at', seconds: config.RETENTION_RESTRICTIONS_SECONDS },
 ];

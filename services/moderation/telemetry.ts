@@ -105,6 +105,43 @@ export class ModerationTelemetry {
   }
 }
 
+const TIMEOUT_OUTCOMES = [
+  'equal',
+  'timed_out',
+  'timeout_ended',
+  'muted',
+  'unmuted',
+  'not_linked',
+  'no_member',
+  'not_permitted',
+] as const;
+
+/** Metrics and log lines of mutes that are mirrored to timeouts on the chat platform and back. */
+export class TimeoutTelemetry {
+  readonly #comparisons;
+  readonly #log: Logger;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#comparisons = metrics.counterOf(
+      'moderation_timeout_comparisons_total',
+      'Comparisons of a mute with the timeout on the chat platform, by what made both equal, or why nothing could',
+      'outcome',
+      TIMEOUT_OUTCOMES,
+    );
+    this.#log = log;
+  }
+
+  compared(outcome: (typeof TIMEOUT_OUTCOMES)[number]): void {
+    this.#comparisons.inc({ outcome });
+  }
+
+  /** The chat platform rejected a change of a timeout. */
+  rejected(guildId: string, outcome: 'no_member' | 'not_permitted'): void {
+    this.compared(outcome);
+    this.#log.warn({ guild_id: guildId, outcome }, 'chat platform rejected the timeout of a member');
+  }
+}
+
 /** The metrics and log lines of the mirror of bans on the game platform. */
 export class MirrorTelemetry {
   readonly #steps;

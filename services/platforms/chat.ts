@@ -152,4 +152,6 @@ export interface ChatPlatform {
   changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
   /** Sets the nickname of a member, at most 32 characters; null removes the nickname. */
   changeNickname(change: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange>;
+  /** Times a member out, which mutes the member in the whole guild for at most 28 days; null ends the timeout. */
+  changeTimeout(change: ChatChangeRequest & { until: Date | null }): Promise<ChatChange>;
 }

@@ -74,6 +74,17 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /GROUP BY guild_id/,
     reason: 'a page of guilds, in the background',
   },
+  {
+    file: 'services/members/store/timeout-changes.ts',
+    text: /id > \$1|max\(id\)|pg_advisory_xact_lock/,
+    reason: 'the changes of all guilds, for moderation',
+  },
+  { file: 'services/moderation/store/timeout-feed.ts', text: /timeout_feed/, reason: 'the position in these changes' },
+  {
+    file: 'services/moderation/store/timeouts.ts',
+    text: /renew_at <=/,
+    reason: 'a sweep of the timeouts of all guilds that have to be extended',
+  },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
 
@@ -128,6 +139,8 @@ describe('tables', () => {
       'members.chat_shards_pkey',
       // A universe belongs to one guild.
       'moderation.mirrored_universes_universe',
+      // One position for the changes of all guilds.
+      'moderation.timeout_feed_pkey',
     ]);
   });
 });

@@ -96,6 +96,11 @@ export class MirroredChat implements ChatPlatform {
     return this.#change(change, { nickname }, () => this.#options.chat.changeNickname(change));
   }
 
+  /** The row of the member keeps the old timeout until the platform reports the new one. */
+  changeTimeout(change: ChatChangeRequest & { until: Date | null }): Promise<ChatChange> {
+    return this.#options.chat.changeTimeout(change);
+  }
+
   /** Returns the roles of a guild and the bot's rights if the mirror is current, or if they may be old. */
   async #facts(guildId: string, mayBeOld = false) {
     const { database, hasGateway, telemetry, maxOldSeconds } = this.#options;

@@ -33,6 +33,8 @@ export interface DecisionsOptions {
   onChange: (guildId: string) => void;
   /** Called in the transaction of each decision about a ban; undefined if bans are not mirrored. */
   mirror?: ((transaction: Queryable, guildId: string, gameId: number) => Promise<void>) | undefined;
+  /** Called in the transaction of each decision about a mute that applies everywhere. */
+  mirrorMute?: (transaction: Queryable, guildId: string, gameId: number) => Promise<void>;
 }
 
 interface AppliedAction {
@@ -107,7 +109,7 @@ export class Decisions {
     gameId: number,
     work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, telemetry, events, onChange, mirror } = this.#options;
+    const { idempotency, telemetry, events, onChange, mirror, mirrorMute } = this.#options;
     const { guildId } = write;
     let applied: AppliedAction[] = [];
     try {
@@ -117,6 +119,9 @@ export class Decisions {
         applied = result.applied;
         if (mirror && applied.some(({ punishment }) => punishment.kind === 'ban')) {
           await mirror(transaction, guildId, gameId);
+        }
+        if (mirrorMute && applied.some(({ punishment: { kind, placeId } }) => kind === 'mute' && placeId === null)) {
+          await mirrorMute(transaction, guildId, gameId);
         }
         const expired = result.expired.map((punishment) => events.expired(guildId, punishment));
         const decided = applied.map(({ action, punishment }) =>

@@ -18,6 +18,7 @@ import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
+import { timeoutCall } from './timeouts.ts';
 
 const GUILD_TTL_MS = 60_000;
 const MAX_CACHED_GUILDS = 1_000;
@@ -124,6 +125,10 @@ export class Discord implements ChatPlatform {
       limit: `nicknames of ${guildId}`,
       rejectionKey: `nickname of ${chatId} in ${guildId}`,
     });
+  }
+
+  changeTimeout({ until, ...member }: ChatChangeRequest & { until: Date | null }): Promise<ChatChange> {
+    return this.#change(member, '', timeoutCall(member.guildId, member.chatId, until));
   }
 
   /** Returns how the platform's websocket is reached. */

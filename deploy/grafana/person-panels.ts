@@ -1,0 +1,67 @@
+import type { PanelSpec } from './dashboard.ts';
+import { jobOf, quantile, rate, stored } from './queries.ts';
+
+const AUTH = jobOf('auth');
+const MODERATION = jobOf('moderation');
+const MEMBERS = jobOf('members');
+
+/** Bans, mutes, roles and links of persons, and what operators did. */
+export const personPanels: PanelSpec[] = [
+  {
+    title: 'Bans and mutes',
+    description:
+      'Bans, mutes and their lifting by action, and attempts to deliver them to the activity service by outcome.',
+    unit: 'reqps',
+    queries: {
+      '{{action}}': rate('moderation_decisions_total', MODERATION, ['action']),
+      'delivery {{outcome}}': rate('moderation_deliveries_total', MODERATION, ['outcome']),
+    },
+    alerts: ['GuildDataOutboxStuck'],
+  },
+  {
+    title: 'Mutes mirrored to the chat platform',
+    description:
+      'Comparisons of a mute with the timeout on the chat platform, by what made both equal, or why nothing could be done.',
+    unit: 'reqps',
+    queries: { '{{outcome}}': rate('moderation_timeout_comparisons_total', MODERATION, ['outcome']) },
+  },
+  {
+    title: 'Ban and mute status checks',
+    description: 'Players whose bans and mutes were checked, from the cache or from the database.',
+    unit: 'reqps',
+    queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
+  },
+  {
+    title: 'Role updates of members',
+    description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
+    unit: 'short',
+    queries: {
+      '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
+      'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
+      'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
+      'p95 in seconds, {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
+    },
+    alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
+  },
+  {
+    title: 'Link and role changes',
+    description: 'Created and removed links, and roles that were assigned or removed, by outcome.',
+    unit: 'reqps',
+    queries: {
+      '{{kind}} {{outcome}}': rate('members_link_changes_total', MEMBERS, ['kind', 'outcome']),
+      'roles {{outcome}}': rate('members_roles_synced_total', MEMBERS, ['outcome']),
+    },
+  },
+  {
+    title: 'Operator calls and audit checks',
+    description: 'Calls by operators, by result; and audit chains that the hourly check signed or found broken.',
+    unit: 'short',
+    queries: {
+      'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,
+      'audit chains signed': `sum(increase(auth_audit_chains_total{${AUTH},result="signed"}[1h]))`,
+      // A chain is signed once, but every replica finds that it is broken.
+      'audit chains broken': stored(`increase(auth_audit_chains_total{${AUTH},result="broken"}[1h])`),
+    },
+    alerts: ['GuildDataAuditBroken'],
+  },
+];

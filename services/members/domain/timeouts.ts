@@ -1,0 +1,53 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { ChatChange, ChatMember, ChatPlatform } from '#platforms/chat.ts';
+import { findSettings } from '../store/guild-settings.ts';
+import {
+  insertTimeoutChange,
+  listTimeoutChanges,
+  newestTimeoutChange,
+  type TimeoutChange,
+} from '../store/timeout-changes.ts';
+import type { MemberChange } from './member-changes.ts';
+
+export interface TimeoutsOptions {
+  database: Queryable;
+  chat: Pick<ChatPlatform, 'member' | 'changeTimeout'>;
+}
+
+/** The timeouts of members on the chat platform, which moderation compares with mutes. */
+export class Timeouts {
+  readonly #options: TimeoutsOptions;
+
+  constructor(options: TimeoutsOptions) {
+    this.#options = options;
+  }
+
+  /** Stores a change of a timeout that the chat platform reports, in the transaction that stores the member. */
+  async memberChanged(transaction: Queryable, change: MemberChange): Promise<void> {
+    const { guildId, chatId, kind, roles, timeoutUntil } = change;
+    // Somebody who rejoins is still timed out. For somebody who left there is nothing to change.
+    if (kind === 'left') return;
+    // The timeout of somebody whom the mirror did not know may have ended.
+    const isKnown = roles.before !== undefined;
+    if (isKnown && timeoutUntil.before?.getTime() === timeoutUntil.after?.getTime()) return;
+    const { mirrorTimeouts } = await findSettings(transaction, guildId);
+    if (mirrorTimeouts) await insertTimeoutChange(transaction, guildId, chatId);
+  }
+
+  /** Returns up to `limit` changes after the ID `after`, oldest first, and the ID of the newest stored change. */
+  async changes(after: number, limit: number): Promise<{ changes: TimeoutChange[]; newestId: number }> {
+    const { database } = this.#options;
+    const changes = await listTimeoutChanges(database, after, limit);
+    return { changes, newestId: changes.at(-1)?.id ?? (await newestTimeoutChange(database)) };
+  }
+
+  /** Returns a member with the current timeout; null if the account is not in the guild. */
+  member(guildId: string, chatId: string): Promise<ChatMember | null> {
+    return this.#options.chat.member(guildId, chatId);
+  }
+
+  /** Times a member out until a time, or ends the timeout (null). */
+  change(change: { guildId: string; chatId: string; until: Date | null; reason: string }): Promise<ChatChange> {
+    return this.#options.chat.changeTimeout(change);
+  }
+}

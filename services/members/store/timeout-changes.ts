@@ -1,0 +1,32 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+
+/** A member whose timeout has changed. */
+export interface TimeoutChange {
+  id: number;
+  guildId: string;
+  chatId: string;
+}
+
+/**
+ * Stores that the timeout of a member has changed. Transactions that store changes wait for each other until they have
+ * committed, so that a reader never sees an ID before a smaller one. Changes of timeouts are rare.
+ */
+export async function insertTimeoutChange(transaction: Queryable, guildId: string, chatId: string): Promise<void> {
+  await transaction.query(`SELECT pg_advisory_xact_lock(hashtextextended('members.timeout_changes', 0))`);
+  await transaction.query('INSERT INTO members.timeout_changes (guild_id, chat_id) VALUES ($1, $2)', [guildId, chatId]);
+}
+
+/** Returns the changes of all guilds after the ID `after`, oldest first. */
+export function listTimeoutChanges(on: Queryable, after: number, limit: number): Promise<TimeoutChange[]> {
+  return on.query(
+    `SELECT id, guild_id AS "guildId", chat_id AS "chatId" FROM members.timeout_changes WHERE id > $1
+     ORDER BY id LIMIT $2`,
+    [after, limit],
+  );
+}
+
+/** Returns the ID of the newest stored change; 0 if none is stored. */
+export async function newestTimeoutChange(on: Queryable): Promise<number> {
+  const [row] = await on.query<{ id: number | null }>('SELECT max(id) AS id FROM members.timeout_changes');
+  return row?.id ?? 0;
+}
