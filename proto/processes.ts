@@ -45,7 +45,7 @@ export const PROCESSES = {
     stores: ['idempotency'],
   },
   moderation: {
-    calls: ['lookup', 'activity', 'events'],
+    calls: ['lookup', 'members', 'activity', 'events'],
     forwards: [],
     signs: [],
     servesHttp: true,

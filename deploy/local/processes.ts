@@ -83,7 +83,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.moderation.calls,
     forwards: PROCESSES.moderation.forwards,
-    holds: ['admin', 'database'],
+    holds: ['admin', 'database', 'redis', 'game'],
     notified: true,
   },
   {

@@ -1,5 +1,5 @@
 import type { Alternative } from '#proto/rest/alternatives.ts';
-import type { JsonSchema } from './document.ts';
+import { componentRef, type JsonSchema } from './document.ts';
 
 /** A generated schema of an object with the alternatives in its metadata. */
 export type WithAlternatives = JsonSchema & { alternatives?: readonly Alternative[] };
@@ -47,23 +47,48 @@ export function separateEnums(schemas: Record<string, JsonSchema>): void {
   }
 }
 
+/**
+ * Replaces those alternatives of an object schema which a named schema consists of by a reference to that one: a new binding
+ * is a condition with further fields.
+ */
+export function shareAlternatives(schemas: Record<string, JsonSchema>): void {
+  const named = Object.entries(schemas).filter(
+    ([, { oneOf, properties = {} }]) => oneOf && Object.keys(properties).length === 0,
+  );
+  for (const schema of Object.values(schemas)) {
+    if (Object.keys(schema.properties ?? {}).length === 0) continue;
+    const branches = branchesOf(schema);
+    for (const [name, { oneOf: shared = [] }] of named) {
+      const own = branches.length - shared.length;
+      if (own < 0 || JSON.stringify(branches.slice(own)) !== JSON.stringify(shared)) continue;
+      if (own === 0 && schema.oneOf) delete schema.oneOf;
+      const reference = componentRef('schemas', name);
+      // Linters take a schema with properties, even with none, for one that allows no others.
+      Object.assign(schemas[name] ?? {}, { type: undefined, properties: undefined, required: undefined });
+      if (own === 0) schema.allOf = [reference, ...(schema.allOf ?? [])];
+      else branches.splice(own, shared.length, reference);
+    }
+  }
+}
+
 /** Returns the schemas of the alternatives of an object schema; an empty list if it has none. */
 export const branchesOf = ({ oneOf, allOf }: JsonSchema): JsonSchema[] => oneOf ?? allOf?.[0]?.anyOf ?? [];
 
-const namesIn = ({ required, absent = [], values = {} }: Alternative) => [
+const namesIn = ({ required, optional = [], absent = [], values = {} }: Alternative) => [
   ...required,
+  ...optional,
   ...absent,
   ...Object.keys(values),
 ];
 
 function branchOf(alternative: Alternative, properties: Record<string, JsonSchema>): JsonSchema {
-  const { required, nullable = [], absent = [], values = {} } = alternative;
+  const { required, nullable = [], optional = [], absent = [], values = {} } = alternative;
   const fields = [...new Set(namesIn(alternative))].map((name): [string, JsonSchema] => {
     const property = properties[name] ?? {};
     if (absent.includes(name)) return [name, { type: 'null' }];
     const value = values[name];
     if (value !== undefined) return [name, onlyValue(property, value)];
-    return [name, nullable.includes(name) ? property : withoutNull(property)];
+    return [name, [...nullable, ...optional].includes(name) ? property : withoutNull(property)];
   });
   // The type is that of the object, which has the branches.
   return {

@@ -88,6 +88,18 @@ export function dropRepeatedExamples({ paths }: OpenApiDocument): void {
   }
 }
 
+/** Removes the examples that readers can build from the rest of a schema, such as the first value of an enum. */
+export function dropImpliedExamples({ paths, components }: OpenApiDocument): void {
+  const visit = (schema: JsonSchema): void => {
+    for (const part of partsOf(schema)) visit(part);
+    const { examples, ...rest } = schema;
+    if (examples && isDeepStrictEqual(exampleOf(rest, components), examples[0])) delete schema.examples;
+  };
+  for (const schema of Object.values(components.schemas)) visit(schema);
+  const operations = Object.values(paths).flatMap((item) => Object.values<Operation>(item));
+  for (const data of operations.flatMap(dataSchemas)) visit(data);
+}
+
 const lengthOf = (value: unknown): number => JSON.stringify(value).length;
 
 /** Returns the fields of an object that need an example of their own, each with its example. */

@@ -31,3 +31,27 @@ function schemasOf({ requestBody, responses }: Operation): JsonSchema[] {
   );
   return [...body, ...data];
 }
+
+/**
+ * Puts schemas of objects that are a part of only one other schema into that one. Enums, and objects that are also read on
+ * their own, keep their names, because programs use them.
+ */
+export function inlineParts({ components, ...rest }: OpenApiDocument): void {
+  const { schemas } = components;
+  const text = JSON.stringify({ components, ...rest });
+  const inline = (part: JsonSchema | undefined): void => {
+    const name = part?.$ref?.split('/').at(-1) ?? '';
+    const schema = schemas[name];
+    if (!part || !schema || schema.enum || text.split(`"${part.$ref}"`).length !== 2) return;
+    delete schemas[name];
+    delete part.$ref;
+    const own = { ...part };
+    Object.assign(part, schema, own);
+  };
+  for (const schema of Object.values(schemas)) {
+    for (const property of Object.values(schema.properties ?? {})) {
+      inline(property);
+      inline(property.items);
+    }
+  }
+}

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATEGORIES, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { separateEnums } from './alternatives.ts';
+import { separateEnums, shareAlternatives } from './alternatives.ts';
 import {
   type Components,
   type JsonSchema,
@@ -13,9 +13,9 @@ import {
   resolveRef,
 } from './document.ts';
 import { headersTooLargeResponse, shareErrorExamples, unavailableResponse } from './error-responses.ts';
-import { dropRepeatedExamples, shareExamples } from './examples.ts';
+import { dropImpliedExamples, dropRepeatedExamples, shareExamples } from './examples.ts';
 import { HEADERS, usedHeaders } from './headers.ts';
-import { inlineSchemas } from './inline-schemas.ts';
+import { inlineParts, inlineSchemas } from './inline-schemas.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { SHARED_PARAMETERS } from './parameters.ts';
@@ -114,9 +114,12 @@ export function openApiDocument(
   dropResponseLimits(document);
   dropRepeatedExamples(document);
   if (!hasAllNames) {
+    shareAlternatives(components.schemas);
     inlineSchemas(document);
     inlineEvents(components.schemas);
+    inlineParts(document);
   }
+  dropImpliedExamples(document);
   // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }

@@ -113,13 +113,16 @@ describe('the schema of a request', () => {
   });
 
   test('for a binding requires the fields of its type', () => {
-    const branches = (bodyOf('addBinding').oneOf ?? []).map(({ properties, required }) => [
+    const { allOf = [] } = bodyOf('addBinding');
+    const [condition] = allOf.map((part) => resolveRef<JsonSchema>(components, part));
+    const branches = (condition?.oneOf ?? []).map(({ properties, required }) => [
       properties?.['binding_type']?.const,
       required,
     ]);
     expect(branches).toContainEqual(['gamepass', ['binding_type', 'game_gamepass_id']]);
     expect(branches).toContainEqual(['account_age', ['binding_type', 'account_age_platform', 'account_age_min_days']]);
-    expect(branches).toHaveLength(5);
+    expect(branches).toContainEqual(['unverified', ['binding_type']]);
+    expect(branches).toHaveLength(7);
   });
 
   test('for a decision has a place ID exactly for the scope place, and durations with known units', () => {

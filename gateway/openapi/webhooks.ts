@@ -84,6 +84,8 @@ function describe(types: readonly EventType[]): string {
   const lines = types.map((type) => `\`${type}\`: ${EVENT_TYPES[type].summary}.`);
   const access = new Set(types.map((type) => accessOf(EVENT_TYPES[type].scope)));
   const [same, ...others] = access;
+  const [only, ...further] = types;
+  if (only && further.length === 0) return eventDescription(only);
   if (others.length > 0) return types.map((type) => `\`${type}\`: ${eventDescription(type)}`).join('\n\n');
   return [...lines, same].join('\n\n');
 }
@@ -101,7 +103,18 @@ export function inlineEvents(schemas: Record<string, JsonSchema>): void {
   event.properties = common;
   event.required = envelope.required?.filter((name) => name in common);
   // Generators take a field for optional if the schema that has it does not require it.
-  event.oneOf = variants.map(({ allOf: ___, ...variant }) => ({ ...variant, required: ['type', 'data'] }));
+  const types = variants.map(({ allOf: ___, ...variant }) => ({ ...variant, required: ['type', 'data'] }));
+  delete event.oneOf;
+  event.allOf = [{ anyOf: withErasure(types) }];
+}
+
+/** Makes the data of events of erased persons, which may replace that of every type, an alternative of its own. */
+function withErasure(variants: JsonSchema[]): JsonSchema[] {
+  const erased = variants.map((variant) => dataOf(variant).anyOf?.[1]).find((data) => data);
+  if (!erased) return variants;
+  for (const variant of variants) Object.assign(variant.properties ?? {}, { data: dataOf(variant).anyOf?.[0] });
+  const properties = { type: { type: 'string' }, data: erased };
+  return [...variants, { description: 'An event of any type', required: ['type', 'data'], properties }];
 }
 
 function takeOut(schemas: Record<string, JsonSchema>, name: string): JsonSchema {

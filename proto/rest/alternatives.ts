@@ -6,6 +6,8 @@ export interface Alternative {
   /** Fields that must be given. They must not be null, except those in `nullable`. */
   required: readonly string[];
   nullable?: readonly string[];
+  /** Fields that may be given. */
+  optional?: readonly string[];
   /** Fields that must be omitted or null. */
   absent?: readonly string[];
   /** Required fields with the only value that they may have. */

@@ -1,102 +1,32 @@
 import { z } from 'zod';
-import { BINDING_TYPES, byType, requiredByType, rule, validRange } from './bindings/rules.ts';
+import {
+  binding,
+  bindingId,
+  bindingType,
+  groupId,
+  maxRank,
+  minRank,
+  priority,
+  ruleFields,
+  targetFields,
+  templateField,
+} from './bindings/fields.ts';
+import { byType, rule, validRange, withTypeRules } from './bindings/rules.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
-import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
+import { chatId, guildId, optional, roleId } from './schemas.ts';
 
-export { BINDING_TYPES, type BindingType, REQUIRED_FIELDS } from './bindings/rules.ts';
-
-const whole = (min: number, max: number) =>
-  z
-    .int({ error: 'must be a whole number' })
-    .min(min, { error: `must be at least ${min}` })
-    .max(max, { error: `must be at most ${max}` });
-
-/** A hundred years, which is older than any account of either platform. */
-const MAX_ACCOUNT_AGE_DAYS = 36_500;
-const MAX_PRIORITY = 2 ** 31 - 1;
-
-const platform = z
-  .enum(['chat', 'game'], { error: 'must be chat or game' })
-  .meta({ id: 'Platform', description: 'The chat or the game platform' });
-
-export const bindingType = z
-  .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
-  .meta({ id: 'BindingType', description: 'What a member must have to get the role', example: 'group_rank' });
-
-export const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 1 });
-const groupId = numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 });
-const minRank = whole(0, 255).meta({ description: 'Lowest rank that matches', example: 50 });
-const maxRank = whole(0, 255).meta({ description: 'Highest rank that matches, at least `min_rank`', example: 255 });
-const priority = whole(-MAX_PRIORITY, MAX_PRIORITY);
-
-const outId = (description: string) => z.int().min(1).nullable().meta({ description, example: null });
-const outRank = (description: string, example: number) => z.int().nullable().meta({ description, example });
-
-/** The fields of a new binding that depend on its type, and its priority. */
-export const targetFields = {
-  game_group_id: optional(groupId).meta({ description: 'Group ID; required for `group_rank`', example: 501 }),
-  min_rank: optional(minRank).meta({
-    description: 'Lowest rank that matches; required for `group_rank`',
-    example: 50,
-  }),
-  max_rank: optional(maxRank).meta({
-    description: 'Highest rank that matches, at least `min_rank`; required for `group_rank`',
-    example: 255,
-  }),
-  game_gamepass_id: optional(numberId('a gamepass ID')).meta({
-    description: 'Gamepass ID; required for `gamepass`',
-  }),
-  game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID; required for `asset`' }),
-  game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID; required for `badge`' }),
-  account_age_platform: optional(platform).meta({
-    description: 'Platform of the account whose age is checked; required for `account_age`',
-  }),
-  account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
-    description: 'Minimum age of the account in days; required for `account_age`',
-  }),
-  priority: optional(priority).meta({
-    description: 'Position in the list: lower values come first',
-    example: 10,
-  }),
-};
-
-/** A role binding as responses return it. */
-export const binding = z
-  .object({
-    id: z.int().min(1).meta({ description: 'Binding ID', example: 1 }),
-    chat_role_id: roleId,
-    chat_role_name: z.string().nullable().meta({
-      description: 'Role name; null if the role no longer exists or its name is not available from the chat platform',
-      example: 'Officer',
-    }),
-    binding_type: bindingType,
-    game_group_id: z.int().min(1).nullable().meta({ description: 'Group ID, for `group_rank`', example: 501 }),
-    game_group_name: z.string().nullable().meta({
-      description: 'Group name; null if the group no longer exists or its name is not available from the game platform',
-      example: 'Harbor Crew',
-    }),
-    min_rank: outRank('Lowest rank that matches, for `group_rank`', 50),
-    max_rank: outRank('Highest rank that matches, for `group_rank`', 255),
-    gamepass_id: outId('Gamepass ID, for `gamepass`'),
-    asset_id: outId('Asset ID, for `asset`'),
-    badge_id: outId('Badge ID, for `badge`'),
-    account_age_platform: platform
-      .nullable()
-      .meta({ description: 'Platform of the account whose age is checked, for `account_age`', example: null }),
-    account_age_min_days: z
-      .int()
-      .nullable()
-      .meta({ description: 'Minimum age of the account in days, for `account_age`', example: null }),
-    priority: z.int().nullable().meta({ description: 'Position in the list: lower values come first', example: 10 }),
-  })
-  .meta({
-    id: 'Binding',
-    description:
-      'A rule that gives a chat role to members with matching game data. Fields that do not belong to the binding type are null',
-  });
+export { binding } from './bindings/fields.ts';
+export {
+  AUTHORITIES,
+  type Authority,
+  BINDING_TYPES,
+  type BindingType,
+  MAX_CONDITIONS,
+  REQUIRED_FIELDS,
+} from './bindings/rules.ts';
 
 const noSuchBinding = { NOT_FOUND: 'No such binding in this guild' };
-const identical = 'The guild already has an identical binding: same role, type, target and range';
+const identical = 'The guild already has an identical binding: same role, type, target, range and conditions';
 const bindingExample = {
   id: 1,
   chat_role_id: '910000000000000001',
@@ -113,6 +43,12 @@ const bindingExample = {
   account_age_min_days: null,
   priority: 5,
 };
+
+/** True if the body of an update changes something. */
+const hasChange = (fields: Record<string, unknown>) =>
+  ['min_rank', 'max_rank', 'authority', 'conditions'].some((field) => fields[field] != null) ||
+  fields['priority'] !== undefined ||
+  fields['nickname_template'] !== undefined;
 
 export const bindingsRoutes = defineRoutes('bindings', {
   listBindings: route({
@@ -134,23 +70,15 @@ export const bindingsRoutes = defineRoutes('bindings', {
     scope: null,
     category: 'bindings_write',
     guild: 'body',
-    body: z
-      .object({
+    body: withTypeRules(
+      z.object({
         guild_id: guildId,
         chat_role_id: roleId,
         binding_type: bindingType,
         ...targetFields,
-      })
-      .refine(...requiredByType('game_group_id'))
-      .refine(...requiredByType('min_rank'))
-      .refine(...requiredByType('max_rank'))
-      .refine(...validRange)
-      .refine(...requiredByType('game_gamepass_id'))
-      .refine(...requiredByType('game_asset_id'))
-      .refine(...requiredByType('game_badge_id'))
-      .refine(...requiredByType('account_age_platform'))
-      .refine(...requiredByType('account_age_min_days'))
-      .meta({ alternatives: byType }),
+        nickname_template: templateField,
+      }),
+    ).meta({ alternatives: byType }),
     data: binding,
     status: 201,
     message: 'Binding added',
@@ -161,7 +89,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
       'Fields that the type does not use are validated and ignored.',
     writes: true,
     errors: {
-      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      INVALID_TARGET: 'No such group, gamepass, asset or badge on the game platform',
       NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
       PLATFORM_ERROR: 'The game or chat platform failed or rejected the request; nothing was saved',
       CONFLICT: `${identical}, or the guild already has 500 bindings`,
@@ -179,21 +107,24 @@ export const bindingsRoutes = defineRoutes('bindings', {
         min_rank: optional(minRank).meta({ description: 'Lowest rank that matches', example: 100 }),
         max_rank: optional(maxRank).meta({ description: 'Highest rank that matches', example: 255 }),
         priority: priority.nullish().meta({ description: 'New priority; null removes it', example: 5 }),
+        ...ruleFields,
+        nickname_template: templateField.meta({ description: 'New template of nicknames; null removes it' }),
       })
       .refine(...validRange)
       .refine(
         ...rule(
           [],
-          'must hold at least one of min_rank, max_rank, priority',
-          (fields) => fields['min_rank'] != null || fields['max_rank'] != null || fields['priority'] !== undefined,
+          'must hold at least one of min_rank, max_rank, priority, authority, conditions, nickname_template',
+          hasChange,
         ),
       )
       .meta({ example: { binding_id: 1, min_rank: 100, priority: 5 } }),
     data: binding.meta({ example: bindingExample }),
     status: 200,
     message: 'Binding updated',
-    summary: "Update a binding's rank range or priority",
-    description: 'Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.',
+    summary: "Update a binding's rank range, priority, conditions or authority",
+    description:
+      'Omitted fields, and ranks, conditions and an authority that are null, stay unchanged. Only a `group_rank` binding has ranks.',
     writes: true,
     errors: { ...noSuchBinding, CONFLICT: identical },
   }),
@@ -235,7 +166,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
     status: 200,
     message: 'Binding tested',
     summary: 'Test a binding for a member',
-    description: 'Checks whether a verified member matches a `group_rank` binding, and explains why.',
+    description:
+      'Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.',
     writes: false,
     errors: {
       NOT_FOUND: 'No such binding in this guild, or the member is not verified in it',
@@ -255,7 +187,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     data: z.object({
       valid: z.boolean().meta({
         description:
-          'True if the group exists and a user can match: the group has a role in the range, or the range includes 0, the rank of users who are not in the group',
+          'True if the group exists and has a role in the range, or the range includes 0, the rank of users who are not in the group',
         example: true,
       }),
       group_id: z.int().min(1).meta({ description: 'The group ID of the request', example: 501 }),

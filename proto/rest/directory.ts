@@ -18,7 +18,7 @@ const gameUsername = z
   .meta({ description: 'Username in the game; null if unknown', example: 'AdaBuilds' });
 
 const incomplete = z.array(z.enum(['chat', 'game'])).meta({
-  description: 'Platforms that did not respond, so that data is missing',
+  description: 'Platforms that did not respond',
   example: [],
 });
 
@@ -42,6 +42,7 @@ export const REASON_CODES = [
   'NOT_OWNED',
   'OLD_ENOUGH',
   'TOO_YOUNG',
+  'VERIFIED',
   'NOT_VERIFIED',
   'INVENTORY_PRIVATE',
   'ACCOUNT_REJECTED',
@@ -65,10 +66,7 @@ const explainedBinding = z.object({
 const explainedRole = z
   .object({
     role_id: roleId,
-    role_name: z
-      .string()
-      .nullable()
-      .meta({ description: 'Role name; null if the role no longer exists', example: 'Officer' }),
+    role_name: z.string().nullable().meta({ description: 'Role name; null if it was deleted', example: 'Officer' }),
     has_role: z.boolean().meta({ description: 'True if the member has the role' }),
     action: z.enum(['add', 'remove', 'keep', 'none']).meta({
       description: 'What a sync would do. `none`: the member does not have the role and does not get it',
@@ -153,14 +151,14 @@ export const directoryRoutes = defineRoutes('members', {
     params: z.object({ guildId, chatId }),
     data: z.object({
       chat_id: chatId,
-      game_id: gameIdOut.nullable().meta({ description: 'ID of the linked game account; null if there is none' }),
+      game_id: gameIdOut.nullable().meta({ description: 'ID of the linked game account' }),
       game_username: gameUsername,
       roles: z.array(explainedRole),
     }),
     status: 200,
     message: 'Roles explained',
     summary: 'Explain the roles of a member binding by binding',
-    description: 'Returns every role that has a binding or that a sync assigned. Nothing is changed.',
+    description: 'Every role that has a binding or that a sync assigned. Nothing is changed.',
     writes: false,
     errors: { NOT_FOUND: 'The account is not in this guild', ...platformErrors },
   }),

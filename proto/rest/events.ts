@@ -107,7 +107,7 @@ export const eventStreamRoutes = defineRoutes('events', {
     message: 'Stream of events',
     summary: 'Stream events',
     description:
-      'Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.',
+      'Server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.',
     writes: false,
     errors: {
       EVENTS_GONE:

@@ -6,18 +6,15 @@ const member = z
   .object({
     chat_id: chatId,
     username: z.string().meta({ description: 'Username on the chat platform', example: 'ada' }),
-    nickname: z
-      .string()
-      .nullable()
-      .meta({ description: 'Nickname in this guild; null if there is none', example: null }),
+    nickname: z.string().nullable().meta({ description: 'Nickname in this guild', example: null }),
     roles: z.array(roleId).meta({ description: 'Role IDs, without `@everyone`' }),
     joined_at: timestamp.nullable().meta({ description: 'Unix seconds; null if not available from the chat platform' }),
     verified: z.boolean().meta({ description: 'True if a game account is linked' }),
-    game_id: gameIdOut.nullable().meta({ description: 'ID of the linked game account; null if there is none' }),
+    game_id: gameIdOut.nullable().meta({ description: 'ID of the linked game account' }),
     game_username: z
       .string()
       .nullable()
-      .meta({ description: 'Username of the linked game account; null if there is none', example: 'AdaBuilds' }),
+      .meta({ description: 'Username of the linked game account', example: 'AdaBuilds' }),
   })
   .meta({ id: 'Member', description: 'A member of the guild, with the linked game account' });
 

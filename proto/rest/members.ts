@@ -49,7 +49,7 @@ export const membersRoutes = defineRoutes('members', {
       unlinked: z
         .array(unlinked)
         .optional()
-        .meta({ description: 'Links that were removed since `updated_since`; present only if that was given' }),
+        .meta({ description: 'Links removed since `updated_since`, if that was given' }),
       server_time: timestamp.meta({
         id: 'ServerTime',
         description:

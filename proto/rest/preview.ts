@@ -1,9 +1,16 @@
 import { z } from 'zod';
-import { requiredByType, rule, validRange } from './bindings/rules.ts';
-import { bindingId, bindingType, targetFields } from './bindings.ts';
+import type { Alternative } from './alternatives.ts';
+import { bindingId, bindingType, targetFields } from './bindings/fields.ts';
+import { byType, rule, withTypeRules } from './bindings/rules.ts';
 import { defineRoutes, PLATFORM_FAILED, route } from './route.ts';
-import { exactlyOneOf, guildId, optional, roleId } from './schemas.ts';
+import { guildId, optional, roleId } from './schemas.ts';
 import { queuedJob } from './sync.ts';
+
+const oneOfBoth = rule(
+  [],
+  'must hold exactly one of binding_id, binding_type',
+  (fields) => (fields['binding_id'] == null) !== (fields['binding_type'] == null),
+);
 
 const roleOfNewBinding = rule(
   ['chat_role_id'],
@@ -13,11 +20,10 @@ const roleOfNewBinding = rule(
 
 const changesStoredBinding = rule(
   [],
-  'must hold at least one of min_rank, max_rank, priority',
+  'must hold at least one of min_rank, max_rank, priority, authority, conditions',
   (fields) =>
     fields['binding_id'] == null ||
-    fields['min_rank'] != null ||
-    fields['max_rank'] != null ||
+    ['min_rank', 'max_rank', 'authority', 'conditions'].some((field) => fields[field] != null) ||
     fields['priority'] !== undefined,
 );
 
@@ -29,28 +35,26 @@ export const previewRoutes = defineRoutes('members', {
     scope: null,
     category: 'bindings_write',
     guild: 'body',
-    body: z
-      .object({
+    body: withTypeRules(
+      z.object({
         guild_id: guildId,
         binding_id: optional(bindingId).meta({ description: 'ID of a stored binding, to preview a change of it' }),
         chat_role_id: optional(roleId),
         binding_type: optional(bindingType),
         ...targetFields,
         priority: targetFields.priority.meta({ description: 'Has no effect on the result' }),
-      })
-      .refine(...exactlyOneOf('binding_id', 'binding_type'))
+      }),
+    )
+      .refine(...oneOfBoth)
       .refine(...roleOfNewBinding)
-      .refine(...requiredByType('game_group_id'))
-      .refine(...requiredByType('min_rank'))
-      .refine(...requiredByType('max_rank'))
-      .refine(...validRange)
-      .refine(...requiredByType('game_gamepass_id'))
-      .refine(...requiredByType('game_asset_id'))
-      .refine(...requiredByType('game_badge_id'))
-      .refine(...requiredByType('account_age_platform'))
-      .refine(...requiredByType('account_age_min_days'))
       .refine(...changesStoredBinding)
-      .meta({ example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 } }),
+      .meta({
+        alternatives: [
+          { required: ['binding_id'], optional: ['min_rank', 'max_rank'], absent: ['binding_type'] },
+          ...byType,
+        ] satisfies Alternative[],
+        example: { guild_id: '900000000000000001', binding_id: 1, min_rank: 100 },
+      }),
     data: queuedJob,
     status: 202,
     message: 'Preview queued',
@@ -60,7 +64,7 @@ export const previewRoutes = defineRoutes('members', {
     writes: true,
     errors: {
       NOT_FOUND: 'No such binding in this guild',
-      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      INVALID_TARGET: 'No such group, gamepass, asset or badge on the game platform',
       NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
       PLATFORM_ERROR: PLATFORM_FAILED,
     },

@@ -17,10 +17,7 @@ import {
   uuidOut,
 } from './schemas.ts';
 
-const nickname = z
-  .string()
-  .nullable()
-  .meta({ description: 'Nickname in this guild; null if there is none', example: 'AdaBuilds' });
+const nickname = z.string().nullable().meta({ description: 'Nickname in this guild', example: 'AdaBuilds' });
 
 /** The former and the new nickname of a member. */
 export const nicknameChange = z
@@ -47,13 +44,13 @@ export const roleFailure = z
       example: "The role Harbormaster is not below the bot's highest role",
     }),
   })
-  .meta({ id: 'RoleFailure', description: 'A role that could not be assigned or removed' });
+  .meta({ id: 'RoleFailure', description: 'A role that could not be changed' });
 
 /** The fields with the role changes of one member. */
 export const syncedRoles = {
   added: roles('Roles that were assigned'),
   removed: roles('Roles that were removed'),
-  failed: z.array(roleFailure).meta({ description: 'Roles that could not be assigned or removed', example: [] }),
+  failed: z.array(roleFailure).meta({ description: 'Roles that could not be changed', example: [] }),
 };
 
 const JOB_STATES = ['queued', 'running', 'paused', 'done', 'failed'] as const;
@@ -64,7 +61,7 @@ export const syncJob = {
   total: memberCount('Number of verified members of the guild', 120),
   done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
   changed: memberCount('Number of members whose roles changed', 12),
-  failed: memberCount('Number of members with a role that could not be assigned or removed', 1),
+  failed: memberCount('Number of members with a role that could not be changed', 1),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable().meta({ example: null }),
 };
@@ -121,7 +118,7 @@ export const syncRoutes = defineRoutes('members', {
         chat_id: optional(chatId),
         game_id: optional(gameId),
         dry_run: optional(z.boolean({ error: 'must be true or false' })).meta({
-          description: 'If true, the response reports what would change, and nothing is changed',
+          description: 'If true, only reports what would change',
         }),
       })
       .refine(...exactlyOneOf('chat_id', 'game_id'))
@@ -146,16 +143,14 @@ export const syncRoutes = defineRoutes('members', {
             }),
           })
           .meta({ description: 'Result of the evaluated bindings' }),
-        dry_run: z
-          .boolean()
-          .meta({ description: 'True if a dry run was requested, so that nothing was changed', example: false }),
+        dry_run: z.boolean().meta({ description: 'True for a dry run, which changes nothing', example: false }),
       })
       .meta({ id: 'SyncResult', description: 'What a sync of one member changed, or would change' }),
     status: 200,
     message: 'Roles synchronised',
     summary: "Sync a member's roles with the role bindings",
     description:
-      'A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.',
+      'A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none, all could be evaluated, and their `authority` allows it. Repeating the call changes nothing.',
     writes: true,
     errors: { NOT_FOUND: 'The user is not verified in this guild, or is not a member of it', ...platformErrors },
   }),
@@ -174,7 +169,7 @@ export const syncRoutes = defineRoutes('members', {
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',
     description:
-      'Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.',
+      'Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.',
     writes: true,
     errors: { CONFLICT: 'The guild has too many unfinished jobs' },
   }),
@@ -184,7 +179,7 @@ export const syncRoutes = defineRoutes('members', {
     scope: 'sync:write',
     category: 'members_read',
     guild: 'header',
-    params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that was returned when the job was started' }) }),
+    params: z.object({ jobId: uuid.meta({ description: 'The `job_id` of the job' }) }),
     data: z
       .object({
         state: z.enum(JOB_STATES).meta({

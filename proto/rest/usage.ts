@@ -93,7 +93,7 @@ export const usageRoutes = defineRoutes('auth', {
     message: 'Usage read',
     summary: "Get the guild's usage and quotas",
     description:
-      'Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.',
+      'Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.',
     writes: false,
   }),
 });

@@ -17,8 +17,7 @@ const MAX_GRACE_SECONDS = 7 * DAY;
 const types = eventPatterns
   .refine((list) => list.length > 0, { error: 'must hold at least one type' })
   .meta({
-    description:
-      'Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read',
+    description: 'Event types, groups such as `ban.*`, or `*` for all types that the key may read',
     example: ['ban.*', 'link.created'],
   });
 /** A URL. What is allowed depends on the configuration of the service: `urlFaults` returns what is wrong. */
@@ -45,7 +44,7 @@ const secret = z.string().meta({
 
 const params = z.object({ id: uuid.meta({ description: 'Webhook ID' }) });
 const noSuchWebhook = { NOT_FOUND: 'The guild has no such webhook' };
-const gone = { EVENTS_GONE: '`from` is older than the oldest retained event, or above the newest `seq` + 1' };
+const gone = { EVENTS_GONE: '`from` is before the retained events, or above the newest `seq` + 1' };
 
 const read = { method: 'GET', scope: 'webhooks:read', category: 'events_read', status: 200, writes: false } as const;
 const write = { scope: 'webhooks:write', category: 'webhooks_write', writes: true } as const;
@@ -60,7 +59,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       data: z.object({ webhooks: z.array(webhook) }),
       message: 'Webhooks listed',
       summary: 'List webhooks',
-      description: 'Returns all webhooks of the guild, at most 25, the oldest first.',
+      description: 'All webhooks of the guild, at most 25, the oldest first.',
     }),
     getWebhook: route({
       ...read,

@@ -61,7 +61,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const events = new BindingEvents(recorder);
     const view = bindingView;
     const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry, events, view });
-    const checks = new Checks({ bindings, game, lookup });
+    const checks = new Checks({ bindings, game, lookup, clock });
     const planner = new Planner({ bindings, game, chat });
     const evaluation = new Evaluation({ database, game, clock, telemetry });
 

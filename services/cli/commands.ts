@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
+import { banMirrorCommands } from './commands/ban-mirror.ts';
 import { chatCommands } from './commands/chat.ts';
 import { consoleCommands } from './commands/console.ts';
 import { guildDoctorCommands } from './commands/doctor.ts';
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   ...jobCommands,
   ...shieldCommands,
   ...recordCommands,
+  ...banMirrorCommands,
   ...staffCommands,
   ...webhookCommands,
   ...eventCommands,

@@ -2,6 +2,7 @@ import {
   databaseConfig,
   type Environment,
   eventsConfig,
+  flag,
   grpcAddress,
   grpcConfig,
   httpConfig,
@@ -26,6 +27,24 @@ export const membersVariables = {
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   ...platformAccessConfig,
+  /**
+   * True if members connects to the chat platform's websocket, which keeps the mirror of guilds and members current. The
+   * operator has to enable the intent GUILD_MEMBERS for the bot.
+   */
+  CHAT_GATEWAY_ENABLED: flag(false),
+  /**
+   * The number of shards of the websocket; with 0 the number of the last start, and at the first start what the platform
+   * recommends. A shard has at most 2,500 guilds.
+   */
+  CHAT_GATEWAY_SHARDS: number(0, 0, 10_000),
+  /** The maximum number of shards of one process. */
+  CHAT_GATEWAY_MAX_SHARDS: number(64, 1, 10_000),
+  /** Without the websocket: seconds for which the roles of a member are used again to read staff permissions. */
+  CHAT_MIRROR_TTL_SECONDS: number(30, 0, HOUR),
+  /** Seconds for which they are used after the websocket was lost, while the platform cannot be called in time. */
+  CHAT_MIRROR_MAX_OLD_SECONDS: number(HOUR, 0, DAY),
+  /** Seconds for which mirrored guilds and members are stored after they were last used. */
+  RETENTION_MIRROR_SECONDS: number(30 * DAY, DAY),
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
   /** Seconds for which responses to writes with an Idempotency-Key are stored, to repeat them. */
@@ -35,7 +54,7 @@ export const membersVariables = {
   /** Seconds for which finished link changes are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
   /**
-   * Seconds for which unfinished role tasks (role updates after a link change) are stored, including dead letters. A
+   * Seconds for which unfinished role tasks (role updates of single members) are stored, including dead letters. A
    * task is retried for about a day.
    */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),

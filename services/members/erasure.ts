@@ -80,6 +80,14 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.verification_tokens', holds: 'verification_tokens', users: byBoth },
   { table: 'members.grants', holds: 'role_grants', users: byChatId },
   { table: 'members.member_locks', holds: 'other', users: byChatId },
+  { table: 'members.mirror_members', holds: 'other', users: byChatId },
+  // An unavailable guild is not current, and is read from the chat platform again.
+  {
+    table: 'members.mirror_guilds',
+    holds: 'other',
+    users: [{ column: 'owner_id', account: 'chat', empty: { owner_id: 'NULL', is_available: 'false' } }],
+  },
+  { table: 'members.chat_shards', belongsToInstallation: true },
   ...eventErasureRules('members'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'members.idempotency', holds: 'stored_responses' },

@@ -47,6 +47,13 @@ interface Request {
   at?: RunningService;
 }
 
+interface FixtureOptions {
+  world?: World;
+  limitScale?: number;
+  members?: Environment;
+  bindings?: Environment;
+}
+
 /**
  * Runs the services members, bindings and lookup with one clock on a real database, and simulators of the platforms.
  */
@@ -62,14 +69,17 @@ export class MembersFixture {
   #client: Client | undefined;
   #shiftMs = 0;
 
-  /** `world` is the data of the simulated platforms; by default that of the demo. */
-  async start({ world }: { world?: World } = {}): Promise<this> {
-    const simulators = startSimulators({ limitScale: 1000, ...(world && { world }) });
+  /**
+   * `world` is the data of the simulated platforms; by default that of the demo. `limitScale` multiplies
+   * the platforms' rate limits. `members` and `bindings` are variables of these services.
+   */
+  async start({ world, limitScale = 1000, members = {}, bindings = {} }: FixtureOptions = {}): Promise<this> {
+    const simulators = startSimulators({ limitScale, ...(world && { world }) });
     [this.database, this.simulators] = await Promise.all([createTestDatabase(), simulators]);
     this.time = await DatabaseTime.control(this.database.url);
     this.lookup = await this.startLookup();
-    this.bindings = await this.startBindings();
-    this.members = await this.startMembers();
+    this.bindings = await this.startBindings(bindings);
+    this.members = await this.startMembers(members);
     return this;
   }
 
@@ -138,6 +148,8 @@ export class MembersFixture {
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
       CHAT_GLOBAL_RPS: '100000',
+      // Tests change the members of the simulated platform and expect the result at once.
+      CHAT_MIRROR_TTL_SECONDS: '0',
       GAME_GLOBAL_RPS: '100000',
       GAME_MEMBERSHIPS_PER_MINUTE: '100000',
       GAME_INVENTORIES_PER_MINUTE: '100000',

@@ -41,6 +41,8 @@ import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
+import { Joins } from './domain/joins.ts';
+import type { OnMemberChange } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { nicknameQueue } from './domain/nickname-queue.ts';
@@ -73,6 +75,7 @@ import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
+import { Mirror } from './mirror/mirror.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
@@ -108,7 +111,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
     const platform = { shared, breakers, metrics, clock, fetch: platformFetch(config) };
     const game = new Roblox({ config, ...platform });
-    const chat = new Discord({ config, log, ...platform });
+    const discord = new Discord({ config, log, ...platform });
+    const mirror = new Mirror(config, { database, discord, metrics, log });
+    const { chat } = mirror;
 
     const telemetry = new MembersTelemetry(metrics, log);
     const events = new MemberEvents(new EventRecorder({ schema: 'members', wake: () => worker.wake(EVENTS_QUEUE) }));
@@ -202,6 +207,11 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
+    const joins = new Joins(roleTasks);
+    // Called for each change of a member that the chat platform reports.
+    const onMemberChange: OnMemberChange[] = [(transaction, change) => joins.changed(transaction, change)];
+    const gateway = mirror.gateway(onMemberChange);
+    if (gateway) lifecycle.add(gateway);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
@@ -210,10 +220,10 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     const platformChecks = new PlatformChecks({
       chat,
-      application: chat.application,
+      application: discord.application,
       readKey: () => game.key(),
       settingsOf: (guildId) => settings.of(guildId),
-      isWatched: undefined,
+      isWatched: mirror.isWatched,
       clock,
     });
     const { checks } = new GuildState(chat, platformChecks);
@@ -222,7 +232,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
-    service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(chat.application));
+    service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(discord.application));
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes, ...settingsRoutes },
@@ -242,6 +252,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
+  { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
+  { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },

@@ -116,7 +116,7 @@ test('other services read the settings with a version that increases with each c
     fixture.members.addresses.grpc ?? '',
     fixture.clock,
   );
-  expect(await client.getGuildSettings({ guildId: GUILD })).toMatchObject({
+  expect((await client.getGuildSettings({ guildId: GUILD })).settings).toMatchObject({
     syncOnLink: true,
     mirrorBansUniverseIds: [],
     version: 0,
@@ -124,7 +124,7 @@ test('other services read the settings with a version that increases with each c
   await patch({ mirror_bans: { universe_ids: [30001] } });
   await patch({ mirror_bans: { universe_ids: [30001] } });
   await patch({ nickname_template: '{game_username}' });
-  expect(await client.getGuildSettings({ guildId: GUILD })).toMatchObject({
+  expect((await client.getGuildSettings({ guildId: GUILD })).settings).toMatchObject({
     nicknameTemplate: '{game_username}',
     mirrorBansUniverseIds: [30001],
     version: 2,

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   databaseConfig,
   type Environment,
@@ -5,11 +6,13 @@ import {
   grpcAddress,
   grpcConfig,
   httpConfig,
+  list,
   number,
   processConfig,
   queueConfig,
   readConfig,
 } from '#kit/service/config.ts';
+import { openCloudConfig, platformAccessConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -22,6 +25,21 @@ export const moderationVariables = {
   ...eventsConfig,
   ...httpConfig,
   ...queueConfig,
+  ...openCloudConfig,
+  ...platformAccessConfig,
+  /** The address of the members service, which has the settings of guilds. */
+  MEMBERS_GRPC_ADDRESS: grpcAddress(),
+  /**
+   * The universes of the game platform to which bans may be mirrored, if the settings of a guild name them:
+   * `GUILD_ID:UNIVERSE_ID`, separated by commas, or `*` for all. Empty: bans are not mirrored. Needs GAME_API_KEY.
+   */
+  BAN_MIRROR_UNIVERSES: list(
+    z.string().regex(/^(?:\*|[1-9][0-9]{16,19}:[1-9][0-9]{0,15})$/, {
+      error: 'must be * or entries such as 900000000000000001:30001',
+    }),
+  ),
+  /** Seconds between two readings of what was changed in a universe on the game platform. */
+  BAN_MIRROR_POLL_SECONDS: number(30, 1, HOUR),
   /** The address of the lookup service, which has the link of a player. */
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   /**
@@ -37,6 +55,8 @@ export const moderationVariables = {
   MAX_SHIELD_ENTRIES: number(100_000, 1, 10_000_000),
   /** Seconds for which the response to a write with an Idempotency-Key is stored, for repeats of the request. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
+  /** Seconds for which the mirror of a ban on the game platform is stored after its end. */
+  RETENTION_RESTRICTIONS_SECONDS: number(7 * DAY, HOUR),
   /** Seconds for which a moderation decision stays in the outbox after its delivery. */
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),
 };

@@ -32,6 +32,9 @@ export const erasureRules: readonly ErasureRule[] = [
     users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })),
   },
   { table: 'moderation.log', holds: 'moderation_log', users: DECISIONS },
+  { table: 'moderation.restriction_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
+  { table: 'moderation.restrictions', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
+  { table: 'moderation.mirrored_universes', holds: 'other' },
   // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
   { table: 'moderation.shield', holds: 'shield_entries', users: [{ column: 'game_id', account: 'game' }] },
   // The counters table holds the last record ID of each guild. If an erased guild is used again, its IDs start at 1.

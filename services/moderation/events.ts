@@ -3,6 +3,7 @@ import type { Transaction } from '#kit/postgres/pool.ts';
 import type { Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield-entry.ts';
 import { liftedPunishmentEventView, punishmentView, shieldView } from './http/views.ts';
+import type { DifferenceState } from './store/restriction-drift.ts';
 
 /** The events that moderation records: each function returns one for `record`. */
 export class ModerationEvents {
@@ -28,6 +29,13 @@ export class ModerationEvents {
 
   expired(guildId: string, punishment: Punishment): RecordedEvent {
     return { guildId, type: `${punishment.kind}.expired`, data: punishmentView(punishment) };
+  }
+
+  /** A comparison of all bans found a difference that nothing was going to resolve. */
+  drifted(guildId: string, { universeId, ...state }: DifferenceState & { universeId: number }): RecordedEvent {
+    const { gameId, placeId, banId } = state;
+    const data = { game_id: gameId, universe_id: universeId, place_id: placeId, ban_id: banId };
+    return { guildId, type: 'ban.drifted', data };
   }
 
   /** A player was put on the guild's flagged list, or the entry `replaced` was replaced. */

@@ -20,11 +20,16 @@ import { GuildStateServiceService } from '#proto/gen/guild/common/v1/guild_state
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+import {
+  BanMirrorAdminServiceService,
+  RecordAdminServiceService,
+  ShieldAdminServiceService,
+} from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { peopleRoutes } from '#proto/rest/people.ts';
 import { shieldRoutes } from '#proto/rest/shield.ts';
+import { createBanMirror } from './ban-mirror.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
@@ -32,11 +37,13 @@ import { expirySweeps } from './domain/expiries.ts';
 import { GuildState } from './domain/guild-state.ts';
 import { Lists } from './domain/lists.ts';
 import { People } from './domain/people.ts';
+import { RESTRICTION_QUEUE } from './domain/restrictions/task-queue.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
+import { banMirrorMethods } from './grpc/ban-mirror.ts';
 import { moderationMethods } from './grpc/moderation.ts';
 import { recordMethods } from './grpc/records.ts';
 import { shieldMethods } from './grpc/shield.ts';
@@ -86,7 +93,21 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       repeatable: ['getLinks'],
     });
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const definitions = [decisionQueue({ clock, deliver, telemetry }), eventRelayOf(service, database)];
+    const recorder = new EventRecorder({ schema: 'moderation', wake: () => worker.wake(EVENTS_QUEUE) });
+    const events = new ModerationEvents(recorder);
+    const onChange = (guildId: string) => {
+      cache.invalidate(guildId);
+      notifier.notify(guildId);
+      worker.wake(DECISIONS);
+      worker.wake(RESTRICTION_QUEUE);
+    };
+    const wakeMirror = () => worker.wake(RESTRICTION_QUEUE);
+    const banMirror = createBanMirror(service, { database, events, telemetry, onChange, wake: wakeMirror });
+    const definitions = [
+      decisionQueue({ clock, deliver, telemetry }),
+      eventRelayOf(service, database),
+      ...(banMirror ? [banMirror.queue] : []),
+    ];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
@@ -95,13 +116,6 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
 
-    const recorder = new EventRecorder({ schema: 'moderation', wake: () => worker.wake(EVENTS_QUEUE) });
-    const events = new ModerationEvents(recorder);
-    const onChange = (guildId: string) => {
-      cache.invalidate(guildId);
-      notifier.notify(guildId);
-      worker.wake(DECISIONS);
-    };
     const standings = new Standings({ database, cache, clock, isReceiving: () => listener.isReceiving, telemetry });
     const idempotency = new Idempotency({
       schema: 'moderation',
@@ -109,18 +123,22 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const decisions = new Decisions({ idempotency, telemetry, events, onChange });
+    const decisions = new Decisions({ idempotency, telemetry, events, onChange, mirror: banMirror?.mirror });
     const lists = new Lists(database);
     const people = new People({ database, standings, lookup, players, clock });
     const maxEntries = config.MAX_SHIELD_ENTRIES;
     const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
-    lifecycle.add(new EventSweeper(expirySweeps({ database, events, telemetry }), log));
+    const sweeps = [...expirySweeps({ database, events, telemetry }), ...(banMirror?.sweeps ?? [])];
+    lifecycle.add(new EventSweeper(sweeps, log));
+    // Drained before the sweeper, whose readings of the platform it ends.
+    if (banMirror) lifecycle.add({ name: 'ban mirror', drain: async () => banMirror.stop() });
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods({ standings, decisions, clock }));
     service.serveOperators(grpc, RecordAdminServiceService, recordMethods(lists));
+    service.serveOperators(grpc, BanMirrorAdminServiceService, banMirrorMethods({ database, log }));
     service.serveOperators(grpc, ShieldAdminServiceService, shieldMethods(shield, clock));
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: onChange });
     service.serveOperators(grpc, ErasureServiceService, erasure);
@@ -147,4 +165,5 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 export const retentionRules = (config: ModerationConfig): RetentionRule[] => [
   { table: 'moderation.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'moderation.outbox', column: 'delivered_at', seconds: config.RETENTION_OUTBOX_SECONDS },
+  { table: 'moderation.restrictions', column: 'ends_at', seconds: config.RETENTION_RESTRICTIONS_SECONDS },
 ];

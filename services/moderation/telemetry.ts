@@ -1,6 +1,8 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Action, Punishment } from './domain/punishment.ts';
+import { STEPS, type Step } from './domain/restrictions/decide.ts';
+import type { RestrictionScope } from './domain/restrictions/restriction-state.ts';
 import type { ShieldEntry } from './domain/shield-entry.ts';
 import type { Delivery } from './store/outbox.ts';
 
@@ -100,6 +102,72 @@ export class ModerationTelemetry {
       { guild_id: guildId, game_id: gameId, category, actor, change },
       'player added to or removed from the flagged list',
     );
+  }
+}
+
+/** The metrics and log lines of the mirror of bans on the game platform. */
+export class MirrorTelemetry {
+  readonly #steps;
+  readonly #drift;
+  readonly #checks;
+  readonly #universes;
+  readonly #log: Logger;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#steps = metrics.counterOf(
+      'moderation_mirror_steps_total',
+      'Comparisons of a ban with its restriction on the game platform, by what made both equal',
+      'step',
+      STEPS,
+    );
+    this.#drift = metrics.counter(
+      'moderation_mirror_drift_total',
+      'Differences between bans and restrictions on the game platform that a comparison of all bans found unexpectedly',
+    );
+    this.#checks = metrics.counterOf(
+      'moderation_mirror_checks_total',
+      'Readings of what was changed in a universe on the game platform, by outcome',
+      'outcome',
+      ['read', 'failed'],
+    );
+    this.#universes = metrics.counter(
+      'moderation_mirror_conflicts_total',
+      'Universes in the settings of a guild to which the bans of another guild are already mirrored',
+    );
+    this.#log = log;
+  }
+
+  /** Counts a ban and a restriction that are equal now; logs if one of them was changed. */
+  settled(step: Step, guildId: string, gameId: number, { universeId, placeId }: RestrictionScope): void {
+    this.#steps.inc({ step });
+    if (step === 'agree' || step === 'wait') return;
+    const fields = { guild_id: guildId, game_id: gameId, universe_id: universeId, place_id: placeId, step };
+    this.#log.info(fields, 'ban and restriction on the game platform made equal');
+  }
+
+  /** Counts a reading of a universe. */
+  checked(): void {
+    this.#checks.inc({ outcome: 'read' });
+  }
+
+  checkFailed(guildId: string, universeId: number, error: unknown): void {
+    this.#checks.inc({ outcome: 'failed' });
+    const fields = { guild_id: guildId, universe_id: universeId, err: error };
+    this.#log.warn(fields, 'failed to read the restrictions of a universe on the game platform, will retry');
+  }
+
+  /** Counts and logs a comparison of all bans with the restrictions of a universe. */
+  reconciled(guildId: string, universeId: number, compared: number, drifted: number): void {
+    this.#drift.inc(drifted);
+    const fields = { guild_id: guildId, universe_id: universeId, compared, drifted };
+    this.#log.info(fields, 'all bans compared with the restrictions of a universe');
+  }
+
+  /** Counts and logs universes that belong to another guild. */
+  conflicted(guildId: string, universeIds: readonly number[]): void {
+    this.#universes.inc(universeIds.length);
+    const fields = { guild_id: guildId, universe_ids: universeIds };
+    this.#log.warn(fields, 'bans are not mirrored to universes that are used by another guild');
   }
 }
 

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
@@ -13,13 +15,25 @@ export interface BatchCacheOptions<Value> {
   load: (keys: readonly number[]) => Promise<ReadonlyMap<number, Value>>;
   /** Returns true if a loaded value may be cached. */
   isCacheable: (value: Value) => boolean;
+  /**
+   * The minimum time in milliseconds from one load for background work to the next. Keys that are requested meanwhile are
+   * loaded together. Without it each caller's keys are loaded at once.
+   */
+  gatherMs?: number;
+}
+
+/** Keys that background callers request until the next load. */
+interface Gathered<Value> {
+  keys: number[];
+  loaded: Promise<ReadonlyMap<number, Value>>;
 }
 
 /**
  * Caches values that are loaded in batches. A key whose load is in flight is not loaded again for callers of the same
  * purpose. Different purposes load separately, so that a request never waits for a job's call, which has a lower
  * priority. Batches are not formed across callers, because each call to a platform has to count for its own guild and
- * purpose.
+ * purpose. Background work is the exception with `gatherMs`: hundreds of members who join in many guilds within a minute
+ * would otherwise use up the platform's limit on calls with one user each. Such a load counts for the first guild.
  */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
@@ -29,6 +43,10 @@ export class BatchCache<Value> {
     background: new Map(),
     job: new Map(),
   };
+
+  #gathered: Gathered<Value> | undefined;
+  /** The time of performance.now() from which background work may load again. */
+  #nextLoadAt = 0;
 
   constructor(options: BatchCacheOptions<Value>) {
     this.#options = options;
@@ -56,11 +74,37 @@ export class BatchCache<Value> {
 
   #startLoads(keys: readonly number[]): void {
     const loading = this.#loading[currentPurpose()];
+    if (this.#options.gatherMs !== undefined && currentPurpose() === 'background') return this.#gather(keys);
     for (const batch of inBatches(keys, this.#options.batch)) {
       const load = this.#load(batch).finally(() => {
         for (const key of batch) loading.delete(key);
       });
       for (const key of batch) loading.set(key, load);
+    }
+  }
+
+  #gather(keys: readonly number[]): void {
+    if (keys.length === 0) return;
+    this.#gathered ??= this.#startGathering();
+    this.#gathered.keys.push(...keys);
+    for (const key of keys) this.#loading.background.set(key, this.#gathered.loaded);
+  }
+
+  #startGathering(): Gathered<Value> {
+    const keys: number[] = [];
+    return { keys, loaded: this.#loadGathered(keys) };
+  }
+
+  async #loadGathered(keys: readonly number[]): Promise<ReadonlyMap<number, Value>> {
+    const { gatherMs = 0, batch } = this.#options;
+    await delay(Math.max(0, this.#nextLoadAt - performance.now()));
+    this.#gathered = undefined;
+    this.#nextLoadAt = performance.now() + gatherMs;
+    try {
+      const loads = await Promise.all(inBatches(keys, batch).map((part) => this.#load(part)));
+      return new Map(loads.flatMap((loaded) => [...loaded]));
+    } finally {
+      for (const key of keys) this.#loading.background.delete(key);
     }
   }
 

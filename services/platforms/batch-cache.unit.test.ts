@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
+import { withPurpose } from '#kit/context.ts';
 import { BatchCache } from './batch-cache.ts';
 
 type Load = (keys: readonly number[]) => Promise<ReadonlyMap<number, string>>;
@@ -55,4 +56,25 @@ test('the least recently used entries are evicted above the maximum', async () =
   expect(load).toHaveBeenCalledTimes(2);
   await cache.get([2]);
   expect(load).toHaveBeenLastCalledWith([2]);
+});
+
+test('background work loads together what is requested within the time to gather; the first load is immediate', async () => {
+  const load = vi.fn<Load>(name);
+  const options = { ttlMs: 1000, max: 9, batch: 3, clock: new ManualClock(), load, isCacheable: () => true };
+  const cache = new BatchCache({ ...options, gatherMs: 50 });
+  const get = (...keys: number[]) => withPurpose('background', () => cache.get(keys));
+  expect(await get(1)).toEqual(new Map([[1, '#1']]));
+  const values = await Promise.all([get(2), get(3, 2), get(4, 5), cache.get([6])]);
+  expect(values.map((found) => [...found.keys()])).toEqual([[2], [3, 2], [4, 5], [6]]);
+  expect(load.mock.calls).toEqual([[[1]], [[6]], [[2, 3, 4]], [[5]]]);
+});
+
+test('a load of gathered keys that fails fails for its callers only', async () => {
+  const load = vi.fn<Load>(name).mockRejectedValueOnce(new Error('down'));
+  const options = { ttlMs: 1000, max: 9, batch: 3, clock: new ManualClock(), load, isCacheable: () => true };
+  const cache = new BatchCache({ ...options, gatherMs: 20 });
+  const get = (key: number) => withPurpose('background', () => cache.get([key]));
+  const failed = await Promise.allSettled([get(1), get(2)]);
+  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await get(1)).toEqual(new Map([[1, '#1']]));
 });

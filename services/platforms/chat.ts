@@ -124,16 +124,20 @@ export interface ChatApplication {
 export interface ChatPlatform {
   /**
    * Returns the guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless
-   * `fresh` is set. Throws BotNotInGuild, a PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
+   * `fresh` is set. With `mayBeOld` it may be older while the platform cannot be called. Throws BotNotInGuild, a
+   * PLATFORM_ERROR, if the bot is not in the guild; the message says what to do.
    */
-  roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
+  roles(guildId: string, options?: { fresh?: boolean; mayBeOld?: boolean }): Promise<ChatRole[]>;
   /**
    * Returns the guild's owner and the bot's rights there, cached for up to a minute unless `fresh` is set. Throws
    * BotNotInGuild if the bot is not in the guild.
    */
   standing(guildId: string, options?: { fresh?: boolean }): Promise<ChatStanding>;
-  /** Returns a member of the guild, never from a cache; null if there is no such member, and for the bot itself. */
-  member(guildId: string, chatId: string): Promise<ChatMember | null>;
+  /**
+   * Returns a member of the guild, as it is now; null if there is no such member, and for the bot itself. With `mayBeOld`
+   * the member may be some seconds old, and older while the platform cannot be called.
+   */
+  member(guildId: string, chatId: string, options?: { mayBeOld?: boolean }): Promise<ChatMember | null>;
   /**
    * Returns up to 1,000 members whose IDs are above `after` (`0` for the first page), without the bot. A page may be
    * cached for up to 10 s unless `fresh` is set.

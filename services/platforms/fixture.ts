@@ -12,6 +12,8 @@ import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } 
 import { Discord } from './discord/discord.ts';
 import { DiscordOAuth, type DiscordOAuthConfig } from './discord/oauth.ts';
 import type { PlatformOptions } from './http/host.ts';
+import { openRestrictions } from './roblox/restriction-host.ts';
+import type { Restrictions } from './roblox/restrictions.ts';
 import { Roblox } from './roblox/roblox.ts';
 
 /** The deadline of calls in tests, long enough for a machine that stalls for a while. */
@@ -105,6 +107,17 @@ export class PlatformsFixture {
   /** Creates a connector to the simulated game platform with a key for Open Cloud. */
   robloxWithKey(config: Partial<GamePlatformConfig> = {}): Roblox {
     return this.roblox({ GAME_API_KEY: 'test-game-key', ...config });
+  }
+
+  /** Creates a client of the simulated game platform's user restrictions. */
+  restrictions(): Restrictions {
+    const config = {
+      GAME_APIS_URL: this.game.url,
+      CHAT_PROCESSES: 1,
+      REDIS_URL: undefined,
+      REDIS_TLS_CA_FILE: undefined,
+    };
+    return openRestrictions({ config, key: 'test-game-key', ...this.#options() });
   }
 
   discord(config: Partial<ChatPlatformConfig> = {}): Discord {

@@ -103,8 +103,11 @@ async function writeData(guild: string): Promise<string> {
   const preview = `INSERT INTO members.binding_previews (guild_id, id, binding, total, named, position, state, finished_at)
     VALUES ($1, gen_random_uuid(), '{}', 2, $2, $3, 'done', now())`;
   await databaseRows(network.databaseUrl, preview, [guild, JSON.stringify(errors), PLAYER.chat_id]);
-  const command = `INSERT INTO auth.interactions (guild_id, id, chat_id, command, application_id, permissions, options, state,
-    finished_at) VALUES ($1, $2, $2, 'verify', '1', '0', '{}', 'done', now())`;
+  const mirror = `WITH guild AS (INSERT INTO members.mirror_guilds (guild_id, shard_count, shard_id, session_epoch, epoch, owner_id,
+      roles, bot_roles, seen_at) VALUES ($1, 1, 0, gen_random_uuid(), gen_random_uuid(), $2, '[]', '{}', now()))
+    INSERT INTO members.mirror_members (guild_id, chat_id, username, roles, read_at, seen_at) SELECT $1, unnest($3::text[]), 'name', '{}', now(), now() ON CONFLICT DO NOTHING`;
+  await databaseRows(network.databaseUrl, mirror, [guild, PLAYER.chat_id, [PLAYER.chat_id, MATE.chat_id]]);
+  const command = `INSERT INTO auth.interactions (guild_id, id, chat_id, command, application_id, permissions, options, state, finished_at) VALUES ($1, $2, $2, 'verify', '1', '0', '{}', 'done', now())`;
   for (const { chat_id } of [PLAYER, MATE]) await databaseRows(network.databaseUrl, command, [guild, chat_id]);
   // Events that are not relayed yet.
   for (const service of ['lookup', 'bindings', 'members']) {

@@ -25,6 +25,7 @@ const ARBITRARY: Record<string, string> = {
       [`${service}.events.source`, 'a rule'],
     ]),
   ),
+  'bindings.bindings.conditions': 'types, groups and items of the guild',
   'events.log.data': 'emptied by the persons of the event',
   'events.log.source': 'a rule',
   'events.audit_entries.source': 'emptied by the persons of the entry',
@@ -47,6 +48,7 @@ const ARBITRARY: Record<string, string> = {
   'members.sync_jobs.source': 'a rule',
   'members.sync_jobs.cause': 'a rule',
   'members.sync_jobs.errors': 'a rule',
+  'members.mirror_guilds.roles': 'names and rights of roles, without persons',
   'members.binding_previews.named': 'a rule',
   'members.binding_previews.binding': 'the rule that is planned, without persons',
   'members.binding_previews.cause': 'an error without persons',
@@ -65,6 +67,8 @@ const SMALL = [
   'members.intents',
   'members.sync_jobs',
   'members.binding_previews',
+  // One row for each guild.
+  'members.mirror_guilds',
   'activity.servers',
 ];
 

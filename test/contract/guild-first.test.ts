@@ -27,6 +27,11 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
   },
   { file: 'services/auth/store/operators.ts', text: /auth\.operators/, reason: 'operators belong to no guild' },
   { file: 'services/auth/store/sign-ins.ts', text: /auth\.sign_ins/, reason: 'nobody knows yet who signs in' },
+  {
+    file: 'services/members/store/chat-shards.ts',
+    text: /members\.chat_shards/,
+    reason: 'the websocket of the chat platform belongs to no guild',
+  },
   { file: 'services/members/store/sync-jobs.ts', text: /GROUP BY state/, reason: 'a gauge, read now and then' },
   {
     file: 'services/events/store/turns.ts',
@@ -58,6 +63,16 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     file: 'services/events/store/streams.ts',
     text: /seen_at < clock_timestamp/,
     reason: 'the streams of processes that died',
+  },
+  {
+    file: 'services/members/store/guild-settings.ts',
+    text: /guild_id > \$1 AND mirror_bans_universe_ids/,
+    reason: 'a page of guilds, in the background',
+  },
+  {
+    file: 'services/moderation/store/mirrored-universes.ts',
+    text: /GROUP BY guild_id/,
+    reason: 'a page of guilds, in the background',
   },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
@@ -103,13 +118,16 @@ describe('tables', () => {
       [SERVICES],
     );
     const others = unique.filter(({ first }) => first !== 'guild_id').map(({ name }) => name);
-    // Operators, the reports of gateways, the lease of the audit feed, and sign-ins that have begun belong to the
-    // installation.
+    // Operators, the reports of gateways, the lease of the audit feed, sign-ins that have begun, and the shards of the
+    // chat platform's websocket belong to the installation.
     expect(others.toSorted()).toEqual([
       'auth.audit_feed_pkey',
       'auth.operators_pkey',
       'auth.request_reporters_pkey',
       'auth.sign_ins_pkey',
+      'members.chat_shards_pkey',
+      // A universe belongs to one guild.
+      'moderation.mirrored_universes_universe',
     ]);
   });
 });

@@ -11,7 +11,7 @@ const CALLS: Record<string, string[]> = {
   bindings: ['lookup', 'events'],
   members: ['lookup', 'bindings', 'events'],
   activity: ['lookup', 'members', 'events'],
-  moderation: ['lookup', 'activity', 'events'],
+  moderation: ['lookup', 'members', 'activity', 'events'],
   events: [],
   console: ['auth'],
 };

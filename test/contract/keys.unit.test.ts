@@ -73,6 +73,7 @@ test('each process has the keys of its own calls, principals and stored data, an
       'call:members:events',
       'call:auth:members',
       'call:activity:members',
+      'call:moderation:members',
       'idempotency',
       'verification-token',
       'call:operators:members',
@@ -92,6 +93,7 @@ test('each process has the keys of its own calls, principals and stored data, an
     moderation: [
       'principal:moderation',
       'call:moderation:lookup',
+      'call:moderation:members',
       'call:moderation:activity',
       'call:moderation:events',
       'call:auth:moderation',
@@ -180,7 +182,15 @@ test.each([
   ['bindings', ['calls events as bindings', 'calls lookup as bindings']],
   ['members', ['calls bindings as members', 'calls events as members', 'calls lookup as members']],
   ['activity', ['calls events as activity', 'calls lookup as activity', 'calls members as activity']],
-  ['moderation', ['calls activity as moderation', 'calls events as moderation', 'calls lookup as moderation']],
+  [
+    'moderation',
+    [
+      'calls activity as moderation',
+      'calls events as moderation',
+      'calls lookup as moderation',
+      'calls members as moderation',
+    ],
+  ],
   ['events', []],
   [
     'gateway',

@@ -7,6 +7,7 @@ import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { membersService } from '#services/members/service.ts';
+import { moderationService } from '#services/moderation/service.ts';
 import { testKeys } from '#test/system/keys.ts';
 
 const SERVICES = ['AUTH', 'LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION', 'EVENTS'];
@@ -30,5 +31,6 @@ test('every service that calls the platforms uses PLATFORMS_CA_FILE, and does no
   await expect(startService(authService, environment)).rejects.toThrow(error);
   await expect(startService(bindingsService, environment)).rejects.toThrow(error);
   await expect(startService(membersService, environment)).rejects.toThrow(error);
+  await expect(startService(moderationService, environment)).rejects.toThrow(error);
   rmSync(folder, { recursive: true });
 });

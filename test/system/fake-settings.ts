@@ -37,9 +37,10 @@ export class FakeSettings {
     const getGuildSettings = async () => {
       this.calls++;
       if (this.isDown) throw new ApiError('UNAVAILABLE');
-      return this.settings;
+      return { settings: this.settings };
     };
-    this.#server.add(GuildSettingsServiceService, { getGuildSettings }, allowedCallers(TEST_SECRETS, caller));
+    const methods = { getGuildSettings, listMirroringGuilds: async () => ({ guilds: [] }) };
+    this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));
   }
 
   get address(): string {

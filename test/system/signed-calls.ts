@@ -17,6 +17,7 @@ export const testEnvironment = (databaseUrl: string) => ({
   // Nothing listens there: recorded events stay in the queue, and links cannot be read.
   EVENTS_GRPC_ADDRESS: '127.0.0.1:1',
   LOOKUP_GRPC_ADDRESS: '127.0.0.1:1',
+  MEMBERS_GRPC_ADDRESS: '127.0.0.1:1',
 });
 
 export interface SealedService {

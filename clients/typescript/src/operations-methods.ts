@@ -209,9 +209,9 @@ export class OperationMethods extends Client {
   }
 
   /**
-   * Update a binding's rank range or priority.
+   * Update a binding's rank range, priority, conditions or authority.
    *
-   * Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.
+   * Omitted fields, and ranks, conditions and an authority that are null, stay unchanged. Only a `group_rank` binding has ranks.
    */
   updateBinding(args: UpdateBindingArgs, options?: CallOptions): Promise<Binding> {
     return operations.updateBinding(this, args, options);
@@ -229,7 +229,7 @@ export class OperationMethods extends Client {
   /**
    * Test a binding for a member.
    *
-   * Checks whether a verified member matches a `group_rank` binding, and explains why.
+   * Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.
    */
   testBinding(args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
     return operations.testBinding(this, args, options);
@@ -413,7 +413,7 @@ export class OperationMethods extends Client {
   /**
    * Explain the roles of a member binding by binding.
    *
-   * Returns every role that has a binding or that a sync assigned. Nothing is changed.
+   * Every role that has a binding or that a sync assigned. Nothing is changed.
    *
    * The key needs the scope `members:read`.
    */
@@ -424,7 +424,7 @@ export class OperationMethods extends Client {
   /**
    * Sync a member's roles with the role bindings.
    *
-   * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.
+   * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none, all could be evaluated, and their `authority` allows it. Repeating the call changes nothing.
    *
    * The key needs the scope `sync:write`.
    */
@@ -435,7 +435,7 @@ export class OperationMethods extends Client {
   /**
    * Sync the roles of all verified members for a game group.
    *
-   * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.
+   * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.
    *
    * The key needs the scope `sync:write`.
    */
@@ -499,7 +499,7 @@ export class OperationMethods extends Client {
   /**
    * Get the moderation status of up to 25 players.
    *
-   * Returns bans, mutes and the flagged list in one request, for example when players join.
+   * Bans, mutes and the flagged list in one request, for example when players join.
    *
    * The key needs the scope `moderation:read`.
    */
@@ -530,7 +530,7 @@ export class OperationMethods extends Client {
   /**
    * Ban a player.
    *
-   * Live game servers receive a command about it, with scope `place` only those of that place.
+   * Live game servers in its scope receive a command about it.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -541,7 +541,7 @@ export class OperationMethods extends Client {
   /**
    * Mute a player.
    *
-   * Live game servers receive a command about it, with scope `place` only those of that place.
+   * Live game servers in its scope receive a command about it.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -552,7 +552,7 @@ export class OperationMethods extends Client {
   /**
    * Unban a player.
    *
-   * Live game servers receive a command about it, with scope `place` only those of that place.
+   * Live game servers in its scope receive a command about it.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -563,7 +563,7 @@ export class OperationMethods extends Client {
   /**
    * Unmute a player.
    *
-   * Live game servers receive a command about it, with scope `place` only those of that place.
+   * Live game servers in its scope receive a command about it.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -779,7 +779,7 @@ export class OperationMethods extends Client {
   /**
    * List staff sessions.
    *
-   * Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.
+   * Those that started last first, in a range of their start. They are stored for 400 days.
    *
    * The key needs the scope `activity:read`.
    */
@@ -795,7 +795,7 @@ export class OperationMethods extends Client {
   /**
    * List staff actions.
    *
-   * Logged staff actions, those that occurred last first. They are stored for 400 days.
+   * The newest first. They are stored for 400 days.
    *
    * The key needs the scope `activity:read`.
    */
@@ -827,7 +827,7 @@ export class OperationMethods extends Client {
   /**
    * List live game servers.
    *
-   * The live servers of the guild, ordered by ID, as their last heartbeats described them.
+   * The live servers of the guild as of their last heartbeats, ordered by ID.
    *
    * The key needs the scope `server:read`.
    */
@@ -843,7 +843,7 @@ export class OperationMethods extends Client {
   /**
    * Get a live game server.
    *
-   * Returns a live server with its players, as its last heartbeat described it.
+   * A live server with its players, as of its last heartbeat.
    *
    * The key needs the scope `server:read`.
    */
@@ -854,7 +854,7 @@ export class OperationMethods extends Client {
   /**
    * Find a player's game server.
    *
-   * Returns the live server whose last heartbeat names the player; the newest heartbeat counts if several do. Only servers that send `players` with their heartbeats are searched.
+   * The live server whose heartbeat named the player last. Only servers that send `players` with their heartbeats are searched.
    *
    * The key needs the scope `server:read`.
    */
@@ -876,7 +876,7 @@ export class OperationMethods extends Client {
   /**
    * List commands.
    *
-   * Returns the commands of the guild with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+   * Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
    *
    * The key needs the scope `commands:read`.
    */
@@ -892,7 +892,7 @@ export class OperationMethods extends Client {
   /**
    * Get a command and its servers.
    *
-   * Returns a command with its outcome, and a page of the servers that it is for. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+   * A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.
    *
    * The key needs the scope `commands:read`.
    */
@@ -930,7 +930,7 @@ export class OperationMethods extends Client {
   /**
    * Stream events.
    *
-   * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
+   * Server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
    *
    * The key needs the scope `events:read`.
    */
@@ -941,7 +941,7 @@ export class OperationMethods extends Client {
   /**
    * List webhooks.
    *
-   * Returns all webhooks of the guild, at most 25, the oldest first.
+   * All webhooks of the guild, at most 25, the oldest first.
    *
    * The key needs the scope `webhooks:read`.
    */
@@ -1044,7 +1044,7 @@ export class OperationMethods extends Client {
   /**
    * Get the guild's usage and quotas.
    *
-   * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
+   * Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
    */
   getUsage(options?: CallOptions): Promise<GetUsageResult> {
     return operations.getUsage(this, options);

@@ -44,16 +44,6 @@ export type EventWithBinding = {
 } & EventEnvelope;
 
 /**
- * `command.finished`: A command to game servers is finished.
- *
- * Scope: `commands:read`.
- */
-export type EventWithCommandRecord = {
-  type?: 'command.finished';
-  data: CommandRecord | ErasedEventData;
-} & EventEnvelope;
-
-/**
  * `key.created`: An API key was created.
  *
  * `key.changed`: An API key was edited or rotated.
@@ -69,56 +59,6 @@ export type EventWithCommandRecord = {
 export type EventWithApiKey = {
   type?: 'key.created' | 'key.changed' | 'key.revoked' | 'key.expiring' | 'key.leaked';
   data: ApiKey | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `link.created`: A chat account was linked with a game account.
- *
- * Scope: `members:read`.
- */
-export type EventWithLinkRecord = {
-  type?: 'link.created';
-  data: LinkRecord | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `link.removed`: A link was removed.
- *
- * Scope: `members:read`.
- */
-export type EventWithUnlinked = {
-  type?: 'link.removed';
-  data: Unlinked | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `nickname.changed`: The nickname of a member was changed.
- *
- * Scope: `members:read`.
- */
-export type EventWithNicknameChange = {
-  type?: 'nickname.changed';
-  data: NicknameChange | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `person.erased`: The data of a person was erased.
- *
- * Scope: `moderation:read`.
- */
-export type EventWithErasedPerson = {
-  type?: 'person.erased';
-  data: ErasedPerson | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `roles.changed`: Chat roles of a member were added or removed.
- *
- * Scope: `members:read`.
- */
-export type EventWithRolesChanged = {
-  type?: 'roles.changed';
-  data: RolesChanged | ErasedEventData;
 } & EventEnvelope;
 
 /**
@@ -157,43 +97,13 @@ export type EventWithShieldEntry = {
   data: ShieldEntry | ErasedEventData;
 } & EventEnvelope;
 
-/**
- * `staff.action`: A staff action was logged.
- *
- * Scope: `activity:read`.
- */
-export type EventWithStaffAction = {
-  type?: 'staff.action';
-  data: StaffAction | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `sync.job.finished`: A sync of all members ended.
- *
- * Scope: `members:read`.
- */
-export type EventWithSyncJobFinished = {
-  type?: 'sync.job.finished';
-  data: SyncJobFinished | ErasedEventData;
-} & EventEnvelope;
-
-/**
- * `webhook.disabled`: A webhook was disabled.
- *
- * Scope: `webhooks:read`.
- */
-export type EventWithWebhook = {
-  type?: 'webhook.disabled';
-  data: Webhook | ErasedEventData;
-} & EventEnvelope;
-
 /** A URL to which events are sent */
 export type Webhook = {
   id: Uuid;
   guild_id: GuildId;
   /** Where events are sent */
   url: string;
-  /** Event types, groups of types such as `ban.*`, or `*` for all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types: string[];
   /** Note of its owner */
   description: string | null;
@@ -209,6 +119,12 @@ export type Webhook = {
   failing_since: TimestampOrNull;
   created_at: Timestamp;
 };
+
+/** A ban differed unexpectedly from the game platform; both are made equal. Scope: `moderation:read`. */
+export type EventWithBanDriftEvent = {
+  type?: 'ban.drifted';
+  data: BanDriftEvent | ErasedEventData;
+} & EventEnvelope;
 
 /** A ban or mute */
 export type Punishment = {
@@ -238,6 +154,20 @@ export type Lifted = {
 export type LiftedPunishmentEvent = {
   lifted_at: Timestamp;
 } & Punishment;
+
+/** A ban, if any, that differed from the game platform */
+export type BanDriftEvent = {
+  game_id: GameId;
+  universe_id: number;
+  place_id: number | null;
+  ban_id: number | null;
+};
+
+/** A chat account was linked with a game account. Scope: `members:read`. */
+export type EventWithLinkRecord = {
+  type?: 'link.created';
+  data: LinkRecord | ErasedEventData;
+} & EventEnvelope;
 
 /** A check of the set-up of a guild */
 export type GuildCheck = {
@@ -278,6 +208,12 @@ export type CommandRecord = {
   cancelled_at: TimestampOrNull;
   outcome: CommandOutcome;
 } & CommandContent;
+
+/** A command to game servers is finished. Scope: `commands:read`. */
+export type EventWithCommandRecord = {
+  type?: 'command.finished';
+  data: CommandRecord | ErasedEventData;
+} & EventEnvelope;
 
 /** A game server and its players, as its last heartbeat described them */
 export type GameServerWithPlayers = {
@@ -323,6 +259,12 @@ export type LiftedPunishment = {
   lifted_count: number;
 } & LiftedPunishmentEvent;
 
+/** A link was removed. Scope: `members:read`. */
+export type EventWithUnlinked = {
+  type?: 'link.removed';
+  data: Unlinked | ErasedEventData;
+} & EventEnvelope;
+
 /** A logged action of a staff member */
 export type StaffAction = {
   /** The `action_id` */
@@ -352,7 +294,7 @@ export type Member = {
   chat_id: ChatId;
   /** Username on the chat platform */
   username: string;
-  /** Nickname in this guild; null if there is none */
+  /** Nickname in this guild */
   nickname: string | null;
   /** Role IDs, without `@everyone` */
   roles: RoleId[];
@@ -360,9 +302,9 @@ export type Member = {
   joined_at: TimestampOrNull;
   /** True if a game account is linked */
   verified: boolean;
-  /** ID of the linked game account; null if there is none */
+  /** ID of the linked game account */
   game_id: number | null;
-  /** Username of the linked game account; null if there is none */
+  /** Username of the linked game account */
   game_username: string | null;
 };
 
@@ -425,7 +367,7 @@ export type Role = {
   assignable: boolean;
 };
 
-/** A role that could not be assigned or removed */
+/** A role that could not be changed */
 export type RoleFailure = {
   role_id: RoleId;
   code: RoleFailureCode;
@@ -436,7 +378,7 @@ export type RoleFailure = {
 /** A role with bindings, and why the member has it or does not */
 export type ExplainedRole = {
   role_id: RoleId;
-  /** Role name; null if the role no longer exists */
+  /** Role name; null if it was deleted */
   role_name: string | null;
   /** True if the member has the role */
   has_role: boolean;
@@ -455,35 +397,23 @@ export type ExplainedRole = {
   }[];
 };
 
-/** A rule that gives a chat role to members with matching game data. Fields that do not belong to the binding type are null */
+/** A rule that gives a chat role to members who match it */
 export type Binding = {
   /** Binding ID */
   id: number;
   chat_role_id: RoleId;
-  /** Role name; null if the role no longer exists or its name is not available from the chat platform */
+  /** Role name; null if the role was deleted or the chat platform is not available */
   chat_role_name: string | null;
-  binding_type: BindingType;
-  /** Group ID, for `group_rank` */
-  game_group_id: number | null;
-  /** Group name; null if the group no longer exists or its name is not available from the game platform */
+  /** Group name; null if the group was deleted or the game platform is not available */
   game_group_name: string | null;
-  /** Lowest rank that matches, for `group_rank` */
-  min_rank: number | null;
-  /** Highest rank that matches, for `group_rank` */
-  max_rank: number | null;
-  /** Gamepass ID, for `gamepass` */
-  gamepass_id: number | null;
-  /** Asset ID, for `asset` */
-  asset_id: number | null;
-  /** Badge ID, for `badge` */
-  badge_id: number | null;
-  /** Platform of the account whose age is checked, for `account_age` */
-  account_age_platform: Platform | null;
-  /** Minimum age of the account in days, for `account_age` */
-  account_age_min_days: number | null;
   /** Position in the list: lower values come first */
   priority: number | null;
-};
+  authority?: BindingAuthority;
+  /** Further conditions, all of which must match as well */
+  conditions?: BindingCondition[];
+  /** Template of the nicknames of members who match */
+  nickname_template?: string;
+} & BindingCondition;
 
 /** A session of a staff member on a game server */
 export type StaffSession = {
@@ -504,6 +434,18 @@ export type StaffSession = {
   end_reason: string | null;
 };
 
+/** A staff action was logged. Scope: `activity:read`. */
+export type EventWithStaffAction = {
+  type?: 'staff.action';
+  data: StaffAction | ErasedEventData;
+} & EventEnvelope;
+
+/** A sync of all members ended. Scope: `members:read`. */
+export type EventWithSyncJobFinished = {
+  type?: 'sync.job.finished';
+  data: SyncJobFinished | ErasedEventData;
+} & EventEnvelope;
+
 /** A synchronisation that changed roles of a member, or failed to */
 export type RolesChanged = {
   /** Game account ID; null if the member is not linked any more */
@@ -517,6 +459,12 @@ export type MessagePayload = {
   text: string;
   [name: string]: unknown;
 };
+
+/** A webhook was disabled. Scope: `webhooks:read`. */
+export type EventWithWebhook = {
+  type?: 'webhook.disabled';
+  data: Webhook | ErasedEventData;
+} & EventEnvelope;
 
 /** An API key without its secret */
 export type ApiKey = {
@@ -595,7 +543,7 @@ export type OwnShieldEntry = {
 
 /** An interval of a report of staff activity */
 export type StaffReportInterval = {
-  /** First day of the interval in the time zone of the report; of a week its Monday */
+  /** First day of the interval in the time zone of the report */
   date: string;
   /** Start of the interval, or of the report if that is later */
   starts_at: Timestamp;
@@ -608,6 +556,12 @@ export type ChatId = string;
 
 /** Chat role ID (snowflake) */
 export type RoleId = string;
+
+/** Chat roles of a member were added or removed. Scope: `members:read`. */
+export type EventWithRolesChanged = {
+  type?: 'roles.changed';
+  data: RolesChanged | ErasedEventData;
+} & EventEnvelope;
 
 /** Counts from 1 in each guild, in the order in which events can be read */
 export type EventSeq = number;
@@ -711,6 +665,7 @@ export type ReasonCode =
   | 'NOT_OWNED'
   | 'OLD_ENOUGH'
   | 'TOO_YOUNG'
+  | 'VERIFIED'
   | 'NOT_VERIFIED'
   | 'INVENTORY_PRIVATE'
   | 'ACCOUNT_REJECTED'
@@ -779,6 +734,7 @@ export type Event =
   | EventWithUnlinked
   | EventWithPunishment
   | EventWithLiftedPunishmentEvent
+  | EventWithBanDriftEvent
   | EventWithShieldEntry
   | EventWithBinding
   | EventWithRolesChanged
@@ -849,6 +805,12 @@ export type StaffReportMember = {
 /** The chat or the game platform */
 export type Platform = 'chat' | 'game';
 
+/** The data of a person was erased. Scope: `moderation:read`. */
+export type EventWithErasedPerson = {
+  type?: 'person.erased';
+  data: ErasedPerson | ErasedEventData;
+} & EventEnvelope;
+
 /** The end of a synchronisation of all members */
 export type SyncJobFinished = {
   /** ID of the job, for `GET /sync/jobs/{jobId}`, which also lists its errors */
@@ -872,9 +834,9 @@ export type WebhookFormat = 'standard' | 'chat';
 /** The former and the new nickname of a member */
 export type NicknameChange = {
   chat_id: ChatId;
-  /** Nickname in this guild; null if there is none */
+  /** Nickname in this guild */
   from: string | null;
-  /** Nickname in this guild; null if there is none */
+  /** Nickname in this guild */
   to: string | null;
 };
 
@@ -890,6 +852,12 @@ export type LinkRecord = {
   /** Always true in a returned record */
   verified: boolean;
 };
+
+/** The nickname of a member was changed. Scope: `members:read`. */
+export type EventWithNicknameChange = {
+  type?: 'nickname.changed';
+  data: NicknameChange | ErasedEventData;
+} & EventEnvelope;
 
 /** The progress of a sync of all members, or of a preview */
 export type SyncJob = {
@@ -966,12 +934,73 @@ export type GameUsername = string | null;
 /** Username in the game */
 export type GameUsernameInput = string | null;
 
-/** What a member must have to get the role */
-export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'account_age';
+/** What a member must have, with the fields of its type */
+export type BindingConditionInput =
+  | {
+      binding_type: 'group_rank';
+      /** Group ID, for `group_rank` */
+      game_group_id: NumericId;
+      /** Lowest rank that matches, for `group_rank` */
+      min_rank: number;
+      /** Highest rank that matches for `group_rank`, at least `min_rank` */
+      max_rank: number;
+    }
+  | {
+      binding_type: 'gamepass';
+      /** Gamepass ID, for `gamepass` */
+      game_gamepass_id: NumericId;
+    }
+  | {
+      binding_type: 'asset';
+      /** Asset ID, for `asset` */
+      game_asset_id: NumericId;
+    }
+  | {
+      binding_type: 'badge';
+      /** Badge ID, for `badge` */
+      game_badge_id: NumericId;
+    }
+  | {
+      binding_type: 'account_age';
+      /** Which account must be old enough, for `account_age` */
+      account_age_platform: Platform;
+      /** Minimum age of the account in days, for `account_age` */
+      account_age_min_days: number;
+    }
+  | {
+      binding_type: 'verified';
+    }
+  | {
+      binding_type: 'unverified';
+    };
+
+/** What a member must have. Fields that do not belong to the binding type are null */
+export type BindingCondition = {
+  binding_type: BindingType;
+  /** Group ID, for `group_rank` */
+  game_group_id: number | null;
+  /** Lowest rank that matches, for `group_rank` */
+  min_rank: number | null;
+  /** Highest rank that matches, for `group_rank` */
+  max_rank: number | null;
+  /** Gamepass ID, for `gamepass` */
+  gamepass_id: number | null;
+  /** Asset ID, for `asset` */
+  asset_id: number | null;
+  /** Badge ID, for `badge` */
+  badge_id: number | null;
+  /** Which account must be old enough, for `account_age` */
+  account_age_platform: Platform | null;
+  /** Minimum age of the account in days, for `account_age` */
+  account_age_min_days: number | null;
+};
+
+/** What a member must have. `verified`: a linked game account; `unverified`: none */
+export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'account_age' | 'verified' | 'unverified';
 
 /** What a staff member did in an interval */
 export type StaffReportCounts = {
-  /** First day of the interval in the time zone of the report; of a week its Monday */
+  /** First day of the interval in the time zone of the report */
   date: string;
   /** Number of sessions that started in the interval */
   sessions: number;
@@ -1003,7 +1032,7 @@ export type SyncResult = {
     /** Number of bindings that could not be evaluated; their roles are neither assigned nor removed */
     unknown: number;
   };
-  /** True if a dry run was requested, so that nothing was changed */
+  /** True for a dry run, which changes nothing */
   dry_run: boolean;
 } & RoleChanges;
 
@@ -1100,6 +1129,9 @@ export type GuildSettings = {
   push_commands: boolean;
 };
 
+/** When members lose the role who match none of its bindings. `grant`: never; `managed`: if a sync assigned it; `own`: always. If omitted, `own` for verified members, otherwise `managed` */
+export type BindingAuthority = 'grant' | 'managed' | 'own';
+
 /** Whether a player is banned, muted or flagged */
 export type PlayerStatus = {
   /** True if the player has an active ban */
@@ -1142,6 +1174,8 @@ export type AcknowledgeCommandResult = {
   status: AckStatus;
   acked_at: Timestamp;
 };
+
+export type BindingAuthorityOrNull = BindingAuthority | null;
 
 export type CancelCommandResult = {
   /** Number of servers that will not receive it */
@@ -1245,7 +1279,7 @@ export type EventEnvelope = {
 
 export type ExplainRolesResult = {
   chat_id: ChatId;
-  /** ID of the linked game account; null if there is none */
+  /** ID of the linked game account */
   game_id: number | null;
   /** Username in the game; null if unknown */
   game_username: string | null;
@@ -1356,7 +1390,7 @@ export type ListActionsResult = {
 export type ListActiveBansResult = {
   bans: Punishment[];
   server_time: ServerTime;
-  /** Entries that were lifted since `updated_since`; present only if that was given */
+  /** Entries lifted since `updated_since`, if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
 };
@@ -1364,7 +1398,7 @@ export type ListActiveBansResult = {
 export type ListActiveMutesResult = {
   mutes: Punishment[];
   server_time: ServerTime;
-  /** Entries that were lifted since `updated_since`; present only if that was given */
+  /** Entries lifted since `updated_since`, if that was given */
   lifted?: Lifted[];
   next_cursor: NextCursor;
 };
@@ -1419,7 +1453,7 @@ export type ListSessionsResult = {
 
 export type ListVerifiedUsersResult = {
   users: LinkRecord[];
-  /** Links that were removed since `updated_since`; present only if that was given */
+  /** Links removed since `updated_since`, if that was given */
   unlinked?: Unlinked[];
   server_time: ServerTime;
   next_cursor: NextCursor;
@@ -1481,7 +1515,7 @@ export type ResolveNamesResult = {
   game_names: {
     [name: string]: string | null;
   };
-  /** Platforms that did not respond, so that data is missing */
+  /** Platforms that did not respond */
   incomplete: ('chat' | 'game')[];
 };
 
@@ -1491,7 +1525,7 @@ export type RoleChanges = {
   added: RoleId[];
   /** Roles that were removed */
   removed: RoleId[];
-  /** Roles that could not be assigned or removed */
+  /** Roles that could not be changed */
   failed: RoleFailure[];
 };
 
@@ -1504,7 +1538,7 @@ export type RotateWebhookSecretResult = {
 
 export type SearchPeopleResult = {
   people: FoundPerson[];
-  /** Platforms that did not respond, so that data is missing */
+  /** Platforms that did not respond */
   incomplete: ('chat' | 'game')[];
 };
 
@@ -1552,7 +1586,7 @@ export type SyncJobProgress = {
   done: number;
   /** Number of members whose roles changed */
   changed: number;
-  /** Number of members with a role that could not be assigned or removed */
+  /** Number of members with a role that could not be changed */
   failed: number;
   started_at: TimestampOrNull;
   finished_at: TimestampOrNull;
@@ -1592,7 +1626,7 @@ export type UnlinkAccountResult = {
 };
 
 export type ValidateBindingResult = {
-  /** True if the group exists and a user can match: the group has a role in the range, or the range includes 0, the rank of users who are not in the group */
+  /** True if the group exists and has a role in the range, or the range includes 0, the rank of users who are not in the group */
   valid: boolean;
   /** The group ID of the request */
   group_id: number;
@@ -1649,39 +1683,50 @@ export type ReverseLookupArgs =
 /** Arguments of `addBinding`. */
 export type AddBindingArgs = {
   chat_role_id: RoleId;
+  authority?: BindingAuthorityOrNull;
+  /** Further conditions, all of which must match as well */
+  conditions?: BindingConditionInput[] | null;
   /** Position in the list: lower values come first */
   priority?: number | null;
+  /** Template of the nicknames of members who match, as for `POST /sync/nickname` */
+  nickname_template?: string | null;
 } & (
   | {
       binding_type: 'group_rank';
-      /** Group ID; required for `group_rank` */
+      /** Group ID, for `group_rank` */
       game_group_id: NumericId;
-      /** Lowest rank that matches; required for `group_rank` */
+      /** Lowest rank that matches, for `group_rank` */
       min_rank: number;
-      /** Highest rank that matches, at least `min_rank`; required for `group_rank` */
+      /** Highest rank that matches for `group_rank`, at least `min_rank` */
       max_rank: number;
     }
   | {
       binding_type: 'gamepass';
-      /** Gamepass ID; required for `gamepass` */
+      /** Gamepass ID, for `gamepass` */
       game_gamepass_id: NumericId;
     }
   | {
       binding_type: 'asset';
-      /** Asset ID; required for `asset` */
+      /** Asset ID, for `asset` */
       game_asset_id: NumericId;
     }
   | {
       binding_type: 'badge';
-      /** Badge ID; required for `badge` */
+      /** Badge ID, for `badge` */
       game_badge_id: NumericId;
     }
   | {
       binding_type: 'account_age';
-      /** Platform of the account whose age is checked; required for `account_age` */
+      /** Which account must be old enough, for `account_age` */
       account_age_platform: Platform;
-      /** Minimum age of the account in days; required for `account_age` */
+      /** Minimum age of the account in days, for `account_age` */
       account_age_min_days: number;
+    }
+  | {
+      binding_type: 'verified';
+    }
+  | {
+      binding_type: 'unverified';
     }
 );
 
@@ -1695,6 +1740,11 @@ export type UpdateBindingArgs = {
   max_rank?: number | null;
   /** New priority; null removes it */
   priority?: number | null;
+  authority?: BindingAuthorityOrNull;
+  /** Further conditions, all of which must match as well */
+  conditions?: BindingConditionInput[] | null;
+  /** New template of nicknames; null removes it */
+  nickname_template?: string | null;
 };
 
 /** Arguments of `removeBinding`. */
@@ -1838,7 +1888,7 @@ export type ExplainRolesArgs = {
 
 /** Arguments of `syncRoles`. */
 export type SyncRolesArgs = {
-  /** If true, the response reports what would change, and nothing is changed */
+  /** If true, only reports what would change */
   dry_run?: boolean | null;
 } & (
   | {
@@ -1859,7 +1909,7 @@ export type SyncGroupArgs = {
 
 /** Arguments of `getSyncJob`. */
 export type GetSyncJobArgs = {
-  /** The `job_id` that was returned when the job was started */
+  /** The `job_id` of the job */
   jobId: Uuid;
 };
 
@@ -1884,33 +1934,57 @@ export type SyncNicknameArgs = {
 /** Arguments of `previewBinding`. */
 export type PreviewBindingArgs = {
   chat_role_id?: RoleId | null;
-  /** Group ID; required for `group_rank` */
-  game_group_id?: NumericIdOrNull;
-  /** Lowest rank that matches; required for `group_rank` */
-  min_rank?: number | null;
-  /** Highest rank that matches, at least `min_rank`; required for `group_rank` */
-  max_rank?: number | null;
-  /** Gamepass ID; required for `gamepass` */
-  game_gamepass_id?: NumericIdOrNull;
-  /** Asset ID; required for `asset` */
-  game_asset_id?: NumericIdOrNull;
-  /** Badge ID; required for `badge` */
-  game_badge_id?: NumericIdOrNull;
-  /** Platform of the account whose age is checked; required for `account_age` */
-  account_age_platform?: Platform | null;
-  /** Minimum age of the account in days; required for `account_age` */
-  account_age_min_days?: number | null;
+  authority?: BindingAuthorityOrNull;
+  /** Further conditions, all of which must match as well */
+  conditions?: BindingConditionInput[] | null;
   /** Has no effect on the result */
   priority?: number | null;
 } & (
   | {
       /** ID of a stored binding, to preview a change of it */
       binding_id: NumericId;
+      /** Lowest rank that matches, for `group_rank` */
+      min_rank?: number | null;
+      /** Highest rank that matches for `group_rank`, at least `min_rank` */
+      max_rank?: number | null;
       binding_type?: null;
     }
   | {
-      binding_type: BindingType;
-      binding_id?: null;
+      binding_type: 'group_rank';
+      /** Group ID, for `group_rank` */
+      game_group_id: NumericId;
+      /** Lowest rank that matches, for `group_rank` */
+      min_rank: number;
+      /** Highest rank that matches for `group_rank`, at least `min_rank` */
+      max_rank: number;
+    }
+  | {
+      binding_type: 'gamepass';
+      /** Gamepass ID, for `gamepass` */
+      game_gamepass_id: NumericId;
+    }
+  | {
+      binding_type: 'asset';
+      /** Asset ID, for `asset` */
+      game_asset_id: NumericId;
+    }
+  | {
+      binding_type: 'badge';
+      /** Badge ID, for `badge` */
+      game_badge_id: NumericId;
+    }
+  | {
+      binding_type: 'account_age';
+      /** Which account must be old enough, for `account_age` */
+      account_age_platform: Platform;
+      /** Minimum age of the account in days, for `account_age` */
+      account_age_min_days: number;
+    }
+  | {
+      binding_type: 'verified';
+    }
+  | {
+      binding_type: 'unverified';
     }
 );
 
@@ -1961,7 +2035,7 @@ export type BanPlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
   game_username?: GameUsernameInput;
   duration?: Duration | null;
@@ -1993,7 +2067,7 @@ export type MutePlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
   game_username?: GameUsernameInput;
   duration?: Duration | null;
@@ -2025,7 +2099,7 @@ export type UnbanPlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
 } & (
   | {
@@ -2053,7 +2127,7 @@ export type UnmutePlayerArgs = {
   moderator_game_id?: GameIdInputOrNull;
   /** Chat account ID of the moderator */
   moderator_chat_id?: ChatIdOrNull;
-  /** Game server that the decision came from; it receives no command about it */
+  /** Game server that decided; it receives no command about it */
   source_server_id?: ServerIdOrNull;
 } & (
   | {
@@ -2484,7 +2558,7 @@ export type StreamEventsArgs = {
 export type CreateWebhookArgs = {
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url: string;
-  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types: string[];
   /** Note of its owner */
   description?: string | null;
@@ -2506,7 +2580,7 @@ export type UpdateWebhookArgs = {
   id: Uuid;
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url?: string | null;
-  /** Event types, groups of types such as `ban.*`, or `*`. Of `*` the webhook receives all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
   types?: string[] | null;
   /** New note; null removes it */
   description?: string | null;

@@ -290,9 +290,9 @@ const UPDATE_BINDING: Operation = {
 };
 
 /**
- * Update a binding's rank range or priority.
+ * Update a binding's rank range, priority, conditions or authority.
  *
- * Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.
+ * Omitted fields, and ranks, conditions and an authority that are null, stay unchanged. Only a `group_rank` binding has ranks.
  */
 export function updateBinding(client: Client, args: UpdateBindingArgs, options?: CallOptions): Promise<Binding> {
   return client.request(UPDATE_BINDING, args, options);
@@ -334,7 +334,7 @@ const TEST_BINDING: Operation = {
 /**
  * Test a binding for a member.
  *
- * Checks whether a verified member matches a `group_rank` binding, and explains why.
+ * Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.
  */
 export function testBinding(client: Client, args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
   return client.request(TEST_BINDING, args, options);
@@ -720,7 +720,7 @@ const EXPLAIN_ROLES: Operation = {
 /**
  * Explain the roles of a member binding by binding.
  *
- * Returns every role that has a binding or that a sync assigned. Nothing is changed.
+ * Every role that has a binding or that a sync assigned. Nothing is changed.
  *
  * The key needs the scope `members:read`.
  */
@@ -745,7 +745,7 @@ const SYNC_ROLES: Operation = {
 /**
  * Sync a member's roles with the role bindings.
  *
- * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none and all could be evaluated. Repeating the call changes nothing.
+ * A role is assigned if the member matches one of its bindings. A role with a binding, or that an earlier sync assigned, is removed if the member matches none, all could be evaluated, and their `authority` allows it. Repeating the call changes nothing.
  *
  * The key needs the scope `sync:write`.
  */
@@ -766,7 +766,7 @@ const SYNC_GROUP: Operation = {
 /**
  * Sync the roles of all verified members for a game group.
  *
- * Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. An unfinished job of the group is returned instead of a new one.
+ * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.
  *
  * The key needs the scope `sync:write`.
  */
@@ -898,7 +898,7 @@ const GET_PLAYER_STATUSES: Operation = {
 /**
  * Get the moderation status of up to 25 players.
  *
- * Returns bans, mutes and the flagged list in one request, for example when players join.
+ * Bans, mutes and the flagged list in one request, for example when players join.
  *
  * The key needs the scope `moderation:read`.
  */
@@ -967,7 +967,7 @@ const BAN_PLAYER: Operation = {
 /**
  * Ban a player.
  *
- * Live game servers receive a command about it, with scope `place` only those of that place.
+ * Live game servers in its scope receive a command about it.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -988,7 +988,7 @@ const MUTE_PLAYER: Operation = {
 /**
  * Mute a player.
  *
- * Live game servers receive a command about it, with scope `place` only those of that place.
+ * Live game servers in its scope receive a command about it.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1009,7 +1009,7 @@ const UNBAN_PLAYER: Operation = {
 /**
  * Unban a player.
  *
- * Live game servers receive a command about it, with scope `place` only those of that place.
+ * Live game servers in its scope receive a command about it.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1030,7 +1030,7 @@ const UNMUTE_PLAYER: Operation = {
 /**
  * Unmute a player.
  *
- * Live game servers receive a command about it, with scope `place` only those of that place.
+ * Live game servers in its scope receive a command about it.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1475,7 +1475,7 @@ const LIST_SESSIONS: Operation = {
 /**
  * List staff sessions.
  *
- * Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.
+ * Those that started last first, in a range of their start. They are stored for 400 days.
  *
  * The key needs the scope `activity:read`.
  */
@@ -1509,7 +1509,7 @@ const LIST_ACTIONS: Operation = {
 /**
  * List staff actions.
  *
- * Logged staff actions, those that occurred last first. They are stored for 400 days.
+ * The newest first. They are stored for 400 days.
  *
  * The key needs the scope `activity:read`.
  */
@@ -1573,7 +1573,7 @@ const LIST_SERVERS: Operation = {
 /**
  * List live game servers.
  *
- * The live servers of the guild, ordered by ID, as their last heartbeats described them.
+ * The live servers of the guild as of their last heartbeats, ordered by ID.
  *
  * The key needs the scope `server:read`.
  */
@@ -1607,7 +1607,7 @@ const GET_SERVER: Operation = {
 /**
  * Get a live game server.
  *
- * Returns a live server with its players, as its last heartbeat described it.
+ * A live server with its players, as of its last heartbeat.
  *
  * The key needs the scope `server:read`.
  */
@@ -1628,7 +1628,7 @@ const FIND_PLAYER_SERVER: Operation = {
 /**
  * Find a player's game server.
  *
- * Returns the live server whose last heartbeat names the player; the newest heartbeat counts if several do. Only servers that send `players` with their heartbeats are searched.
+ * The live server whose heartbeat named the player last. Only servers that send `players` with their heartbeats are searched.
  *
  * The key needs the scope `server:read`.
  */
@@ -1674,7 +1674,7 @@ const LIST_COMMANDS: Operation = {
 /**
  * List commands.
  *
- * Returns the commands of the guild with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+ * Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
  *
  * The key needs the scope `commands:read`.
  */
@@ -1708,7 +1708,7 @@ const GET_COMMAND: Operation = {
 /**
  * Get a command and its servers.
  *
- * Returns a command with its outcome, and a page of the servers that it is for. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+ * A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.
  *
  * The key needs the scope `commands:read`.
  */
@@ -1788,7 +1788,7 @@ const STREAM_EVENTS: Operation = {
 /**
  * Stream events.
  *
- * Sends the events of the guild as server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
+ * Server-sent events: `id` is the `seq`, `event` the type, and `data` the event as JSON. The stream continues after the header `Last-Event-ID`, or else after `after`. A comment is sent every 15 s, with an `id` of what was examined if events were left out. The stream counts as one request when it opens. It ends with `retry` when a server restarts, or when the client has not read and more than 1 MiB of events is waiting; connect again then. Connect again after an error such as 503 too. It ends without `retry` when the key is revoked, expires, is replaced, or loses a scope or the address. A guild has at most 20 streams: a new one ends the oldest, with a `retry` of at least a minute.
  *
  * The key needs the scope `events:read`.
  */
@@ -1813,7 +1813,7 @@ const LIST_WEBHOOKS: Operation = {
 /**
  * List webhooks.
  *
- * Returns all webhooks of the guild, at most 25, the oldest first.
+ * All webhooks of the guild, at most 25, the oldest first.
  *
  * The key needs the scope `webhooks:read`.
  */
@@ -2019,7 +2019,7 @@ const GET_USAGE: Operation = {
 /**
  * Get the guild's usage and quotas.
  *
- * Returns the counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
+ * Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
  */
 export function getUsage(client: Client, options?: CallOptions): Promise<GetUsageResult> {
   return client.request(GET_USAGE, {}, options);

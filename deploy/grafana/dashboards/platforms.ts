@@ -5,7 +5,7 @@ export const platforms: DashboardSpec = {
   name: 'platforms',
   title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
-  jobs: 'guild-data/(auth|bindings|gateway|members)',
+  jobs: 'guild-data/(auth|bindings|gateway|members|moderation)',
   rows: {
     Calls: [
       {
@@ -95,6 +95,21 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetDegraded'],
       },
     ],
+    'Bans on the game platform': [
+      {
+        title: 'Bans mirrored to the game platform',
+        description:
+          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
+        unit: 'reqps',
+        queries: {
+          '{{step}}': rate('moderation_mirror_steps_total', jobOf('moderation'), ['step']),
+          'unexpected differences': rate('moderation_mirror_drift_total', jobOf('moderation'), []),
+          'universes used twice': rate('moderation_mirror_conflicts_total', jobOf('moderation'), []),
+          'reading {{outcome}}': rate('moderation_mirror_checks_total', jobOf('moderation'), ['outcome']),
+        },
+        alerts: ['GuildDataBansNotMirrored', 'GuildDataBanDrift'],
+      },
+    ],
     'Our own rate limit of calls to the game platform (call budget)': [
       {
         title: 'Time calls to the game platform wait for our own rate limit, p99',
@@ -129,6 +144,40 @@ export const platforms: DashboardSpec = {
         unit: 'short',
         queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
         alerts: ['GuildDataChatInvalidRequests'],
+      },
+    ],
+    "Mirror and the chat platform's websocket": [
+      {
+        title: 'Reads of members and guilds of the chat platform by source',
+        description:
+          'Reads that the mirror answered, that called the platform, and that used an old row because the platform could not be called in time.',
+        unit: 'reqps',
+        queries: {
+          '{{source}}': rate('members_mirror_reads_total', jobOf('members'), ['source']),
+        },
+      },
+      {
+        title: "Shards of the chat platform's websocket",
+        description:
+          'Shards that processes own, those that are connected and up to date, and the age of the oldest event that is not stored yet, in seconds.',
+        unit: 'short',
+        queries: {
+          owned: `sum(members_chat_gateway_shards{${jobOf('members')}})`,
+          live: `sum(members_chat_gateway_shards_live{${jobOf('members')}})`,
+          'seconds behind': `max(members_chat_gateway_lag_seconds{${jobOf('members')}})`,
+        },
+        alerts: ['GuildDataChatGatewayDown'],
+      },
+      {
+        title: "Events and connections of the chat platform's websocket",
+        description:
+          'Events that were stored or could not be read, sessions that were begun or resumed, and connections that were lost or refused.',
+        unit: 'reqps',
+        queries: {
+          'events {{outcome}}': rate('members_chat_gateway_events_total', jobOf('members'), ['outcome']),
+          'sessions {{start}}': rate('members_chat_gateway_sessions_total', jobOf('members'), ['start']),
+          'connections {{kind}}': rate('members_chat_gateway_disconnects_total', jobOf('members'), ['kind']),
+        },
       },
     ],
     'Work that depends on the platforms': [

@@ -263,14 +263,14 @@ export const services: DashboardSpec = {
         queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
       },
       {
-        title: 'Role updates after link changes',
-        description:
-          'Members whose roles must be updated because their link changed: waiting tasks, dead letters and attempts.',
+        title: 'Role updates of members',
+        description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
         unit: 'short',
         queries: {
           '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
           'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
           'attempts per minute, {{outcome}}': `60 * ${rate('members_role_task_attempts_total', MEMBERS, ['outcome'])}`,
+          'p95 in seconds, {{cause}}': quantile(0.95, 'members_role_task_duration_seconds', MEMBERS, ['cause']),
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
       },

@@ -19,7 +19,7 @@ export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''
   const parts = partsOf(object, components);
   const properties = Object.assign({}, ...parts.map((part) => part.properties));
   const required = parts.flatMap((part) => part.required ?? []);
-  const oneOf = branchesOf(object);
+  const oneOf = parts.flatMap(branchesOf).flatMap((branch) => expanded(branch, components));
   const choices = oneOf.some(hasFixedValues) ? [] : oneOf.flatMap((choice) => choice.required ?? []);
   const isRequired = (name: string) =>
     required.includes(name) || (oneOf.length > 0 && oneOf.every((choice) => choice.required?.includes(name)));
@@ -37,6 +37,12 @@ export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''
 function partsOf(object: JsonSchema, components: Components): JsonSchema[] {
   const extended = (object.allOf ?? []).flatMap((part) => partsOf(withReference(part, components), components));
   return [...extended, object];
+}
+
+/** Returns the alternatives that an alternative refers to, or the alternative itself. */
+function expanded(branch: JsonSchema, components: Components): JsonSchema[] {
+  const branches = branchesOf(withReference(branch, components));
+  return branches.length > 0 ? branches : [branch];
 }
 
 /** Returns the fields of all alternatives of an object. A field that has a fixed value in each has all these values. */

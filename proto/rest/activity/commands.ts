@@ -90,7 +90,7 @@ export const commandRows = {
     message: 'Commands listed',
     summary: 'List commands',
     description:
-      'Returns the commands of the guild with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.',
+      'Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.',
     writes: false,
   }),
   getCommand: route({
@@ -110,7 +110,7 @@ export const commandRows = {
     message: 'Command found',
     summary: 'Get a command and its servers',
     description:
-      'Returns a command with its outcome, and a page of the servers that it is for. A server that has not received the command is listed as long as it is stored: an hour after it was live.',
+      'A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.',
     writes: false,
     errors: noSuchCommand,
   }),

@@ -43,7 +43,7 @@ export const serverReadRows = {
     status: 200,
     message: 'Servers listed',
     summary: 'List live game servers',
-    description: 'The live servers of the guild, ordered by ID, as their last heartbeats described them.',
+    description: 'The live servers of the guild as of their last heartbeats, ordered by ID.',
   }),
   getServer: route({
     ...reads,
@@ -53,7 +53,7 @@ export const serverReadRows = {
     status: 200,
     message: 'Server read',
     summary: 'Get a live game server',
-    description: 'Returns a live server with its players, as its last heartbeat described it.',
+    description: 'A live server with its players, as of its last heartbeat.',
     errors: { NOT_FOUND: 'No such live server in this guild' },
   }),
   findPlayerServer: route({
@@ -67,6 +67,6 @@ export const serverReadRows = {
     message: "Player's server read",
     summary: "Find a player's game server",
     description:
-      'Returns the live server whose last heartbeat names the player; the newest heartbeat counts if several do. Only servers that send `players` with their heartbeats are searched.',
+      'The live server whose heartbeat named the player last. Only servers that send `players` with their heartbeats are searched.',
   }),
 };

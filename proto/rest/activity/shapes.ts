@@ -13,7 +13,7 @@ export const clientUuid = z
   .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
 
 /** What the document says about NOT_APPLICABLE for an empty server ID; the message to clients is longer. */
-export const NO_SERVER_ID = 'The server ID is empty: report only from published servers';
+export const NO_SERVER_ID = 'The server ID is empty, as in unpublished servers';
 
 export const placeId = numberId('a place ID').meta({ description: 'Place ID of the game', example: 40001 });
 export const universeId = numberId('a universe ID').meta({

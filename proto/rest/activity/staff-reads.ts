@@ -35,8 +35,7 @@ export const staffReadRows = {
     status: 200,
     message: 'Staff sessions listed',
     summary: 'List staff sessions',
-    description:
-      'Staff sessions, those that started last first, in a range of their start. They are stored for 400 days.',
+    description: 'Those that started last first, in a range of their start. They are stored for 400 days.',
   }),
   listActions: route({
     ...reads,
@@ -53,6 +52,6 @@ export const staffReadRows = {
     status: 200,
     message: 'Staff actions listed',
     summary: 'List staff actions',
-    description: 'Logged staff actions, those that occurred last first. They are stored for 400 days.',
+    description: 'The newest first. They are stored for 400 days.',
   }),
 };

@@ -10,7 +10,7 @@ export const MAX_REPORT_DAYS = 92;
 const count = (description: string, example: number) => z.int().min(0).meta({ description, example });
 const date = z.string().meta({
   format: 'date',
-  description: 'First day of the interval in the time zone of the report; of a week its Monday',
+  description: 'First day of the interval in the time zone of the report',
   example: '2026-11-16',
 });
 const tz = z.string().meta({ description: 'Name of the time zone', example: 'UTC' });

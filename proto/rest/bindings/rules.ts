@@ -1,6 +1,15 @@
+import type { z } from 'zod';
 import type { Alternative } from '../alternatives.ts';
 
-export const BINDING_TYPES = ['group_rank', 'gamepass', 'asset', 'badge', 'account_age'] as const;
+export const BINDING_TYPES = [
+  'group_rank',
+  'gamepass',
+  'asset',
+  'badge',
+  'account_age',
+  'verified',
+  'unverified',
+] as const;
 
 export type BindingType = (typeof BINDING_TYPES)[number];
 
@@ -11,6 +20,8 @@ export const REQUIRED_FIELDS = {
   asset: ['game_asset_id'],
   badge: ['game_badge_id'],
   account_age: ['account_age_platform', 'account_age_min_days'],
+  verified: [],
+  unverified: [],
 } as const satisfies Record<BindingType, readonly string[]>;
 
 /** The form of a new binding of each type. */
@@ -18,6 +29,17 @@ export const byType: Alternative[] = BINDING_TYPES.map((type) => ({
   required: ['binding_type', ...REQUIRED_FIELDS[type]],
   values: { binding_type: type },
 }));
+
+/** The maximum number of further conditions of a binding. */
+export const MAX_CONDITIONS = 5;
+
+/**
+ * When a role is taken from members who match none of its bindings. `grant`: never. `managed`: if a sync assigned it.
+ * `own`: always.
+ */
+export const AUTHORITIES = ['grant', 'managed', 'own'] as const;
+
+export type Authority = (typeof AUTHORITIES)[number];
 
 type Rule = [rule: (body: unknown) => boolean, params: { path: string[]; error: string; when: () => boolean }];
 
@@ -43,4 +65,18 @@ export function requiredByType(field: string): Rule {
     'is required',
     (fields) => !types.includes(fields['binding_type'] as BindingType) || fields[field] != null,
   );
+}
+
+/** Adds the rules about the fields that depend on a binding type to the schema of an object. */
+export function withTypeRules<Schema extends z.ZodObject>(schema: Schema): Schema {
+  return schema
+    .refine(...requiredByType('game_group_id'))
+    .refine(...requiredByType('min_rank'))
+    .refine(...requiredByType('max_rank'))
+    .refine(...validRange)
+    .refine(...requiredByType('game_gamepass_id'))
+    .refine(...requiredByType('game_asset_id'))
+    .refine(...requiredByType('game_badge_id'))
+    .refine(...requiredByType('account_age_platform'))
+    .refine(...requiredByType('account_age_min_days'));
 }

@@ -55,6 +55,7 @@ const AUDITED_OF_KEYS: readonly string[] = [
  */
 const NEVER_AUDITED: readonly string[] = [
   'ban.expired',
+  'ban.drifted',
   'mute.expired',
   'command.finished',
   'sync.job.finished',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { punishment, shieldEntry } from '../moderation/schemas.ts';
-import { timestamp } from '../schemas.ts';
+import { gameIdOut, timestamp } from '../schemas.ts';
 import { eventType } from './event-type.ts';
 
 /** The fields of a ban or mute that name persons. */
@@ -9,6 +9,15 @@ const DECISION_PERSONS = { game: ['game_id', 'moderator_game_id'], chat: ['moder
 const lifted = z
   .object({ ...punishment.shape, lifted_at: timestamp })
   .meta({ id: 'LiftedPunishmentEvent', description: 'A ban or mute that was lifted before its end' });
+
+const banDrift = z
+  .object({
+    game_id: gameIdOut,
+    universe_id: z.int().min(1),
+    place_id: z.int().min(1).nullable(),
+    ban_id: z.int().nullable(),
+  })
+  .meta({ id: 'BanDriftEvent', description: 'A ban, if any, that differed from the game platform' });
 
 export const moderationEvents = {
   'ban.created': eventType({
@@ -28,6 +37,12 @@ export const moderationEvents = {
     summary: 'A ban ended',
     data: punishment,
     persons: DECISION_PERSONS,
+  }),
+  'ban.drifted': eventType({
+    scope: 'moderation:read',
+    summary: 'A ban differed unexpectedly from the game platform; both are made equal',
+    data: banDrift,
+    persons: { game: ['game_id'] },
   }),
   'mute.created': eventType({
     scope: 'moderation:read',

@@ -44,7 +44,7 @@ const read = {
 
 const emptyServer = 'The server ID is empty';
 
-const notifiesServers = 'Live game servers receive a command about it, with scope `place` only those of that place.';
+const notifiesServers = 'Live game servers in its scope receive a command about it.';
 
 const activeQuery = z
   .object({
@@ -72,10 +72,7 @@ const activeData = {
     description:
       'Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice',
   }),
-  lifted: z
-    .array(lifted)
-    .optional()
-    .meta({ description: 'Entries that were lifted since `updated_since`; present only if that was given' }),
+  lifted: z.array(lifted).optional().meta({ description: 'Entries lifted since `updated_since`, if that was given' }),
   next_cursor: nextCursor,
 };
 

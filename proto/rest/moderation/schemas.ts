@@ -48,7 +48,7 @@ const decidedBy = {
   moderator_game_id: optional(gameId.meta({ example: 7002 })).meta({ description: 'Game account ID of the moderator' }),
   moderator_chat_id: optional(chatId).meta({ description: 'Chat account ID of the moderator' }),
   source_server_id: optional(serverId).meta({
-    description: 'Game server that the decision came from; it receives no command about it',
+    description: 'Game server that decided; it receives no command about it',
   }),
 };
 

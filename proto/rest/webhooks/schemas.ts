@@ -23,7 +23,7 @@ export const webhook = z
     guild_id: guildId,
     url: z.string().meta({ description: 'Where events are sent', example: 'https://example.com/hooks/guild' }),
     types: z.array(z.string()).meta({
-      description: 'Event types, groups of types such as `ban.*`, or `*` for all types that the key may read',
+      description: 'Event types, groups such as `ban.*`, or `*` for all types that the key may read',
       example: ['ban.*', 'link.created'],
     }),
     description: z.string().nullable().meta({ description: 'Note of its owner', example: 'Ban list mirror' }),

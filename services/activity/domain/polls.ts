@@ -194,7 +194,8 @@ export class Polls implements Part {
       const leaseEndsInMs = leaseEnds.get(serverKey(poll)) ?? MAX_RECHECK_MS;
       const leasePause = Math.max(LOCKED_COMMAND_RETRY_MS, leaseEndsInMs + LEASE_END_MARGIN_MS);
       const pause = Math.min(MAX_RECHECK_MS, leasePause, poll.deadline - performance.now());
-      poll.timer = setTimeout(() => this.#scheduleCheck(poll), Math.max(0, pause));
+      // Timers cut fractions off, and a check a moment before the deadline would be repeated.
+      poll.timer = setTimeout(() => this.#scheduleCheck(poll), Math.max(0, Math.ceil(pause)));
     }
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
@@ -10,8 +11,8 @@ import * as store from '../store/bindings.ts';
 import type { BindingsTelemetry } from '../telemetry.ts';
 import { type Binding, MAX_BINDINGS, type NewBinding } from './binding.ts';
 import { NameCache } from './names.ts';
-import { type BindingNames, checkTargets } from './platforms.ts';
-import { rankFaults } from './rank-change.ts';
+import { type BindingNames, checkConditions, checkTargets } from './platforms.ts';
+import { type RuleChange, rankFaults, withChange } from './rule-change.ts';
 
 const GROUP_NAME_TTL_MS = 3600_000;
 /**
@@ -21,11 +22,11 @@ const GROUP_NAME_TTL_MS = 3600_000;
 const MAX_CONCURRENT_LOADS = 5;
 
 /** The fields of a role binding to change; undefined fields keep their values. */
-export interface BindingChange {
-  minRank: number | undefined;
-  maxRank: number | undefined;
+export interface BindingChange extends RuleChange {
   /** The new priority; null removes the priority. */
-  priority: number | null | undefined;
+  priority?: number | null | undefined;
+  /** The new template of nicknames; null removes the template. */
+  nicknameTemplate?: string | null | undefined;
 }
 
 export interface BindingsOptions<View> {
@@ -106,14 +107,19 @@ export class Bindings<View = unknown> {
 
   /**
    * Updates a role binding. Throws NOT_FOUND if the guild has no such binding, INVALID_REQUEST if the change does not
-   * fit the type or rank range of the binding, and CONFLICT if the guild has an identical binding.
+   * fit the type or rank range of the binding, CONFLICT if the guild has an identical binding, and the errors of
+   * checkConditions.
    */
   async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<View>> {
     const { guildId } = write;
     let updated: Binding | undefined;
     const outcome = await this.#options.idempotency.afterPreparing(
       write,
-      () => this.#loadNames(guildId, id),
+      async () => {
+        const names = await this.#loadNames(guildId, id);
+        if (change.conditions) await checkConditions(this.#options.game, change.conditions);
+        return names;
+      },
       async (transaction, names) => {
         updated = await this.#update(transaction, guildId, id, change, names);
         return ok(this.#options.view(updated, names));
@@ -161,16 +167,12 @@ export class Bindings<View = unknown> {
     names: BindingNames,
   ): Promise<Binding> {
     const binding = (await store.lockBinding(transaction, guildId, id)) ?? notFound();
-    const changed = {
-      ...binding,
-      minRank: change.minRank ?? binding.minRank,
-      maxRank: change.maxRank ?? binding.maxRank,
-      priority: change.priority === undefined ? binding.priority : change.priority,
-    };
+    const { priority = binding.priority, nicknameTemplate = binding.nicknameTemplate } = change;
+    const changed = { ...withChange(binding, change), priority, nicknameTemplate };
     const faults = rankFaults(binding, change, changed);
     if (faults.length > 0) throw invalidRequest(faults);
     if (!(await store.updateBinding(transaction, guildId, changed, this.#now()))) throw identical();
-    const isChanged = (['minRank', 'maxRank', 'priority'] as const).some((field) => changed[field] !== binding[field]);
+    const isChanged = !isDeepStrictEqual(changed, binding);
     const { events } = this.#options;
     if (isChanged) await events.updated(transaction, guildId, { binding: changed, before: binding }, names);
     return changed;

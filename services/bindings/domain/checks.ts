@@ -1,15 +1,21 @@
+import type { Clock } from '#kit/clock.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { GameGroup, GamePlatform } from '#platforms/game.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { targetOf } from './binding.ts';
+import { type Target, targetsOf } from './binding.ts';
 import type { Bindings } from './bindings.ts';
-import { evaluateRank, OUTSIDE_RANK, type TargetVerdict } from './rules.ts';
+import { loadFacts } from './facts.ts';
+import { evaluateBinding, evaluateRank, type Facts, OUTSIDE_RANK, type TargetVerdict } from './rules.ts';
+
+/** The milliseconds after which a test with several conditions fails. */
+const TEST_MS = 5_500;
 
 export interface ChecksOptions {
   bindings: Bindings;
   game: GamePlatform;
   lookup: GrpcClient<typeof LookupServiceService>;
+  clock: Clock;
 }
 
 /** Tests a role binding with a member, and checks the fields of a planned binding, without changing anything. */
@@ -17,26 +23,44 @@ export class Checks {
   readonly #bindings: Bindings;
   readonly #game: GamePlatform;
   readonly #lookup: GrpcClient<typeof LookupServiceService>;
+  readonly #clock: Clock;
 
-  constructor({ bindings, game, lookup }: ChecksOptions) {
+  constructor({ bindings, game, lookup, clock }: ChecksOptions) {
+    this.#clock = clock;
     this.#bindings = bindings;
     this.#game = game;
     this.#lookup = lookup;
   }
 
   /**
-   * Tests if a member matches a group_rank binding. Throws NOT_FOUND if there is no such binding or the member is not
-   * verified, INVALID_REQUEST for a binding of another type, and the errors of the game platform.
+   * Tests if a member matches a binding to a rank, or one that only depends on the link. Throws NOT_FOUND if there is no
+   * such binding or the member is not verified, INVALID_REQUEST for a binding of another type, and the errors of the game
+   * platform.
    */
   async test(guildId: string, bindingId: number, chatId: string): Promise<TargetVerdict> {
-    const target = targetOf(await this.#bindings.get(guildId, bindingId));
-    if (target.kind !== 'rank') {
-      throw invalidRequest([{ path: 'body.binding_id', message: 'must be a binding of type group_rank' }]);
+    const binding = await this.#bindings.get(guildId, bindingId);
+    const [target, ...others] = targetsOf(binding);
+    if (target.kind !== 'rank' && target.kind !== 'link') {
+      const message = 'must be a binding of type group_rank, verified or unverified';
+      throw invalidRequest([{ path: 'body.binding_id', message }]);
     }
     const { links } = await this.#lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
     const [link] = links;
-    if (!link) throw new ApiError('NOT_FOUND', { message: 'The member is not verified in this guild' });
-    const ranks = await this.#game.ranksIn(link.gameId, target.groupId);
+    if (!link && target.kind === 'rank') {
+      throw new ApiError('NOT_FOUND', { message: 'The member is not verified in this guild' });
+    }
+    if (target.kind === 'rank' && link && others.length === 0) return this.#testRank(target, link.gameId);
+    const member = { chatId, gameId: link?.gameId ?? null };
+    const [facts] = await loadFacts(this.#game, [member], [target, ...others], TEST_MS);
+    const verdict = evaluateBinding(binding, facts as Facts, this.#clock.now());
+    if (verdict.verdict === 'unknown' && facts?.isIncomplete) {
+      throw new ApiError('PLATFORM_ERROR', { message: 'The game platform did not return the data of the member' });
+    }
+    return verdict;
+  }
+
+  async #testRank(target: Extract<Target, { kind: 'rank' }>, gameId: number): Promise<TargetVerdict> {
+    const ranks = await this.#game.ranksIn(gameId, target.groupId);
     return evaluateRank(target, new Map(ranks.length > 0 ? [[target.groupId, ranks]] : []));
   }
 

@@ -1,12 +1,13 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { GamePlatform } from '#platforms/game.ts';
+import type { Authority } from '#proto/rest/bindings.ts';
 import { listBindings, listBindingsOfRoles } from '../store/bindings.ts';
 import type { BindingsTelemetry } from '../telemetry.ts';
-import { type Binding, MAX_BINDINGS, targetOf } from './binding.ts';
+import { type Binding, MAX_BINDINGS, type Target, targetsOf } from './binding.ts';
 import { explain, loadTargetNames, type TargetNames } from './explanations.ts';
 import { type DecidingTargets, loadFacts, type Member } from './facts.ts';
-import { combine, evaluateTarget, type Facts, type TargetVerdict, type Verdict } from './rules.ts';
+import { type BindingResult, combine, evaluateBinding, type Facts, type TargetVerdict, type Verdict } from './rules.ts';
 
 /** The milliseconds after which facts about members that the game platform has not returned yet count as unknown. */
 const DEADLINE_MS = 5_500;
@@ -15,11 +16,23 @@ export interface RoleVerdict {
   chatRoleId: string;
   verdict: Verdict;
   bindings: (TargetVerdict & { bindingId: number })[];
+  /** The strongest authority of the role's bindings; null is that of a binding without one. */
+  authority: Authority | null;
+  /** True if the role is wanted because of bindings with the authority `grant` only. */
+  isLasting: boolean;
+}
+
+/** A template of nicknames, and the group whose rank it may name; null if there is none. */
+export interface Nickname {
+  template: string;
+  groupId: number | null;
 }
 
 export interface MemberVerdicts {
   chatId: string;
   roles: RoleVerdict[];
+  /** The nickname of the first role binding that matches and has a template. */
+  nickname: Nickname | undefined;
   /** True if the verdict on a role is unknown, but a later evaluation may know it. */
   isIncomplete: boolean;
   /**
@@ -73,20 +86,20 @@ export class Evaluation {
     const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
     const now = clock.now();
     const decidingTargets = rolesOnly ? decidingTargetsOf(byRole, new Set(withoutOwnership), now) : undefined;
-    const targets = bindings.map(targetOf);
+    const targets = bindings.flatMap(targetsOf);
     const [facts, names] = await Promise.all([
       loadFacts(game, members, targets, deadlineMs, decidingTargets),
       withNames ? loadTargetNames(game, targets) : undefined,
     ]);
     const verdicts = members.map(({ chatId }, index) => {
       const known = facts[index] as Facts;
-      const roles = byRole.map(([chatRoleId, governing]) =>
-        roleVerdict(chatRoleId, governing, { facts: known, now, names }),
-      );
+      const results = new Map(bindings.map((binding) => [binding, evaluateBinding(binding, known, now)]));
+      const roles = byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, results, names));
       const isUnknown = roles.some(({ verdict }) => verdict === 'unknown');
       return {
         chatId,
         roles,
+        nickname: nicknameOf(results),
         isIncomplete: known.isIncomplete && isUnknown,
         isRejected: known.isRejected && isUnknown,
       };
@@ -107,15 +120,23 @@ function decidingTargetsOf(
   now: number,
 ): DecidingTargets {
   const roles = byRole.map(([chatRoleId, governing]) => {
-    const targets = governing.map(targetOf);
-    const deciding = withoutOwnership.has(chatRoleId) ? targets.filter(({ kind }) => kind !== 'item') : targets;
-    return { targets, deciding, hasRank: targets.some(({ kind }) => kind === 'rank') };
+    const mayQuery = withoutOwnership.has(chatRoleId) ? ({ kind }: Target) => kind !== 'item' : () => true;
+    const bindings = governing.map((binding) => ({ binding, targets: targetsOf(binding) }));
+    const hasRank = bindings.some(({ targets }) => targets.some(({ kind }) => kind === 'rank'));
+    return { bindings, mayQuery, hasRank };
   });
   return (facts) =>
-    roles.flatMap(({ targets, deciding, hasRank }) => {
+    roles.flatMap(({ bindings, mayQuery, hasRank }) => {
       if (hasRank && facts.ranks === 'unknown') return [];
-      const isWanted = targets.some((target) => evaluateTarget(target, facts, now).verdict === 'wanted');
-      return isWanted ? [] : deciding;
+      const results = bindings.map(({ binding, targets }) => ({
+        targets,
+        hasTemplate: binding.nicknameTemplate !== null,
+        verdict: evaluateBinding(binding, facts, now).verdict,
+      }));
+      const isWanted = results.some(({ verdict }) => verdict === 'wanted');
+      return results
+        .filter(({ verdict, hasTemplate }) => verdict === 'unknown' && (!isWanted || hasTemplate))
+        .flatMap(({ targets }) => targets.filter(mayQuery));
     });
 }
 
@@ -128,14 +149,36 @@ function withPlanned(stored: readonly Binding[], planned: Binding | undefined): 
 function roleVerdict(
   chatRoleId: string,
   governing: readonly Binding[],
-  { facts, now, names }: { facts: Facts; now: number; names: TargetNames | undefined },
+  results: ReadonlyMap<Binding, BindingResult>,
+  names: TargetNames | undefined,
 ): RoleVerdict {
   const bindings = governing.map((binding) => {
-    const target = targetOf(binding);
-    const verdict = evaluateTarget(target, facts, now);
-    return { bindingId: binding.id, ...verdict, ...(names && { reason: explain(target, verdict, names) }) };
+    const { deciding, ...verdict } = results.get(binding) as BindingResult;
+    const reasons = names && deciding.map((each) => explain(each.target, each.verdict, names)).join('. ');
+    return { bindingId: binding.id, ...verdict, ...(reasons !== undefined && { reason: reasons }) };
   });
-  return { chatRoleId, verdict: combine(bindings.map(({ verdict }) => verdict)), bindings };
+  const matching = governing.filter((_, index) => bindings[index]?.verdict === 'wanted');
+  return {
+    chatRoleId,
+    verdict: combine(bindings.map(({ verdict }) => verdict)),
+    bindings,
+    authority: strongest(governing.map(({ authority }) => authority)),
+    isLasting: matching.length > 0 && matching.every(({ authority }) => authority === 'grant'),
+  };
+}
+
+/** The authorities from the strongest to the weakest. */
+const BY_STRENGTH: readonly (Authority | null)[] = ['own', null, 'managed', 'grant'];
+
+const strongest = (authorities: readonly (Authority | null)[]): Authority | null =>
+  BY_STRENGTH.find((authority) => authorities.includes(authority)) ?? null;
+
+function nicknameOf(results: ReadonlyMap<Binding, BindingResult>): Nickname | undefined {
+  const [binding] =
+    [...results].find(([{ nicknameTemplate }, { verdict }]) => nicknameTemplate !== null && verdict === 'wanted') ?? [];
+  if (!binding || binding.nicknameTemplate === null) return undefined;
+  const rank = targetsOf(binding).find((target) => target.kind === 'rank');
+  return { template: binding.nicknameTemplate, groupId: rank?.groupId ?? null };
 }
 
 function countVerdicts(members: readonly { roles: RoleVerdict[] }[]): Record<Verdict, number> {

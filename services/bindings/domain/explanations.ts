@@ -45,11 +45,14 @@ export async function loadTargetNames(game: GamePlatform, targets: readonly Targ
 
 /** Returns a sentence that explains the verdict on a role binding, with names instead of IDs where they are known. */
 export function explain(target: Target, verdict: TargetVerdict, names: TargetNames): string {
+  if (verdict.code === 'NOT_VERIFIED') return 'No game account is linked to this chat account';
   switch (target.kind) {
     case 'rank':
       return explainRank(target, verdict, names.groups.get(target.groupId));
     case 'item':
       return explainItem(target.item, verdict, names.items.get(keyOf(target.item)));
+    case 'link':
+      return 'A game account is linked to this chat account';
     default:
       return explainAge(target, verdict);
   }

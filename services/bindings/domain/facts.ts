@@ -12,8 +12,15 @@ const MAX_CONCURRENT = 10;
 
 export interface Member {
   chatId: string;
+  /** The linked game account; null if there is none. */
+  gameId: number | null;
+}
+
+interface LinkedMember extends Member {
   gameId: number;
 }
+
+const isLinked = (member: Member): member is LinkedMember => member.gameId !== null;
 
 /**
  * Returns those targets of role bindings that can still change a verdict, given the facts about a member known so far.
@@ -42,6 +49,18 @@ export async function loadFacts(
   targets: readonly Target[],
   deadlineMs: number,
   decidingTargets?: DecidingTargets,
+): Promise<Facts[]> {
+  const linked = members.filter(isLinked);
+  const loaded = (await loadLinked(game, linked, targets, deadlineMs, decidingTargets)).values();
+  return members.map((member) => (isLinked(member) ? (loaded.next().value as Facts) : withoutLink(member)));
+}
+
+async function loadLinked(
+  game: GamePlatform,
+  members: readonly LinkedMember[],
+  targets: readonly Target[],
+  deadlineMs: number,
+  decidingTargets: DecidingTargets | undefined,
 ): Promise<Facts[]> {
   const queries = new PlatformQueries({ game, members, deadlineMs });
   const results = members.map(
@@ -72,8 +91,19 @@ export async function loadFacts(
   return facts();
 }
 
+/** The facts about a member without a game account. */
+const withoutLink = ({ chatId }: Member): Facts => ({
+  isLinked: false,
+  ranks: new Map(),
+  owns: () => false,
+  createdAt: { chat: snowflakeTime(chatId), game: 'hidden' },
+  isIncomplete: false,
+  isRejected: false,
+});
+
 function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: MemberResults): Facts {
   return {
+    isLinked: true,
     ranks: ranks ?? 'unknown',
     owns: ownership(items, owned),
     createdAt: { chat: snowflakeTime(chatId), game: createdAt ?? 'unknown' },
@@ -85,7 +115,7 @@ function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: MemberR
 
 interface PlatformQueriesOptions {
   game: GamePlatform;
-  members: readonly Member[];
+  members: readonly LinkedMember[];
   deadlineMs: number;
 }
 

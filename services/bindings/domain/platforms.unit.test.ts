@@ -16,7 +16,14 @@ const ROLE = {
   isBotRole: false,
   assignable: true,
 };
-const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, minRank: 1, maxRank: 2 } as NewBinding;
+const binding = {
+  chatRoleId: ROLE.id,
+  type: 'group_rank',
+  gameGroupId: 501,
+  minRank: 1,
+  maxRank: 2,
+  conditions: [],
+} as unknown as NewBinding;
 
 /** Calls checkTargets with platforms that respond after `ms` milliseconds. */
 function check(ms: number, deadlineMs: number) {

@@ -1,6 +1,6 @@
 import type { GameItem, Rejected, Unknown, UnknownOrHidden } from '#platforms/game.ts';
 import type { ReasonCode } from '#proto/rest/directory.ts';
-import type { Target } from './binding.ts';
+import { type NewBinding, type Target, targetsOf } from './binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
 
@@ -18,8 +18,15 @@ export interface TargetVerdict {
   days?: number;
 }
 
+/** The verdict on a role binding, with the targets that decided it. */
+export interface BindingResult extends TargetVerdict {
+  deciding: readonly { target: Target; verdict: TargetVerdict }[];
+}
+
 /** The facts about a member that role bindings depend on. */
 export interface Facts {
+  /** True if a game account is linked. Without one there are no facts about it. */
+  isLinked: boolean;
   /** The member's ranks by group ID, without groups that the member is not in. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
   owns(item: GameItem): boolean | UnknownOrHidden;
@@ -33,8 +40,48 @@ export interface Facts {
 
 const DAY_MS = 24 * 3600_000;
 
-/** Evaluates if the facts about a member meet the target of a role binding. */
+/**
+ * Evaluates if the facts about a member meet all targets of a role binding. A member without a game account can only match
+ * a binding of the type `unverified`.
+ */
+export function evaluateBinding(binding: NewBinding, facts: Facts, now: number): BindingResult {
+  const [own, ...others] = targetsOf(binding);
+  const results = [own, ...(facts.isLinked || binding.type === 'unverified' ? others : [])].map((target) => ({
+    target,
+    verdict: !facts.isLinked && target === own ? evaluateLink(target) : evaluateTarget(target, facts, now),
+  }));
+  const failed =
+    results.find(({ verdict }) => verdict.verdict === 'not_wanted') ??
+    results.find(({ verdict }) => verdict.verdict === 'unknown');
+  const deciding = failed ? [failed] : results;
+  const [{ verdict } = { verdict: NOT_VERIFIED }] = deciding;
+  const reason = deciding.map((each) => each.verdict.reason).join('; ');
+  return { ...verdict, reason, deciding };
+}
+
+const NOT_VERIFIED: TargetVerdict = {
+  verdict: 'not_wanted',
+  code: 'NOT_VERIFIED',
+  reason: 'no game account is linked to this chat account',
+};
+
+/** Evaluates a role binding's own target for a member without a game account. */
+const evaluateLink = (target: Target): TargetVerdict =>
+  target.kind === 'link' && !target.linked ? { ...NOT_VERIFIED, verdict: 'wanted' } : NOT_VERIFIED;
+
+const VERIFIED: TargetVerdict = {
+  verdict: 'wanted',
+  code: 'VERIFIED',
+  reason: 'a game account is linked to this chat account',
+};
+
+/** Evaluates if the facts about a member meet one target. */
 export function evaluateTarget(target: Target, facts: Facts, now: number): TargetVerdict {
+  if (target.kind === 'link') {
+    if (!facts.isLinked) return evaluateLink(target);
+    return target.linked ? VERIFIED : { ...VERIFIED, verdict: 'not_wanted' };
+  }
+  if (!facts.isLinked && !(target.kind === 'age' && target.platform === 'chat')) return NOT_VERIFIED;
   switch (target.kind) {
     case 'rank':
       return evaluateRank(target, facts.ranks);

@@ -5,6 +5,7 @@ const NOW = Date.UTC(2026, 0, 31, 12);
 const DAY_MS = 24 * 3600_000;
 
 const facts = (known: Partial<Facts>): Facts => ({
+  isLinked: true,
   ranks: new Map(),
   owns: () => false,
   createdAt: { chat: new Date(NOW), game: new Date(NOW) },

@@ -3,7 +3,7 @@ import { counted, failed, type GuildCheck, listed, passed } from '#kit/guild-sta
 import { within } from '#kit/resilience/deadline.ts';
 import type { GameItem, GamePlatform } from '#platforms/game.ts';
 import { CHECK_WAIT_MS, outageCheck } from '#platforms/outage-check.ts';
-import { type Binding, targetOf } from './binding.ts';
+import { type Binding, targetsOf } from './binding.ts';
 
 /** The maximum number of groups and of items that are checked, so that one guild does not use up the rate limits. */
 export const MAX_TARGETS = 25;
@@ -24,7 +24,7 @@ interface CheckedTarget {
  * installation.
  */
 export async function targetChecks(game: GamePlatform, bindings: readonly Binding[]): Promise<GuildCheck[]> {
-  const targets = targetsOf(game, bindings);
+  const targets = checkedTargetsOf(game, bindings);
   const kinds = (['group', 'item'] as const).map((kind) => targets.filter((target) => target.kind === kind));
   const checkedTargets = kinds.flatMap((ofKind) => ofKind.slice(0, MAX_TARGETS));
   const missing = new Set<CheckedTarget>();
@@ -49,26 +49,28 @@ export async function targetChecks(game: GamePlatform, bindings: readonly Bindin
 
 /** Makes a call that needs the key of this installation, if a binding depends on such calls. */
 async function tryKey(game: GamePlatform, bindings: readonly Binding[]): Promise<void> {
-  const groupId = bindings.find(({ gameGroupId }) => gameGroupId !== null)?.gameGroupId;
-  if (groupId) await game.ranksIn(PLATFORM_ACCOUNT, groupId);
+  const rank = bindings.flatMap(targetsOf).find((target) => target.kind === 'rank');
+  if (rank) await game.ranksIn(PLATFORM_ACCOUNT, rank.groupId);
 }
 
 /** Returns the groups and items of bindings, each once, with the IDs of the bindings that name it. */
-function targetsOf(game: GamePlatform, bindings: readonly Binding[]): CheckedTarget[] {
+function checkedTargetsOf(game: GamePlatform, bindings: readonly Binding[]): CheckedTarget[] {
   const found = new Map<string, Omit<CheckedTarget, 'name'> & { bindingIds: number[] }>();
   const add = (key: string, id: number, target: Omit<CheckedTarget, 'name'>) => {
     const known = found.get(key);
+    if (known?.bindingIds.at(-1) === id) return;
     if (known) known.bindingIds.push(id);
     else found.set(key, { ...target, bindingIds: [id] });
   };
   for (const binding of bindings) {
-    const target = targetOf(binding);
-    if (target.kind === 'rank') {
-      const exists = async () => (await game.group(target.groupId)) !== null;
-      add(`the group ${target.groupId}`, binding.id, { kind: 'group', exists });
-    } else if (target.kind === 'item') {
-      const exists = async () => (await game.itemName(target.item)) !== null;
-      add(nameOf(target.item), binding.id, { kind: 'item', exists });
+    for (const target of targetsOf(binding)) {
+      if (target.kind === 'rank') {
+        const exists = async () => (await game.group(target.groupId)) !== null;
+        add(`the group ${target.groupId}`, binding.id, { kind: 'group', exists });
+      } else if (target.kind === 'item') {
+        const exists = async () => (await game.itemName(target.item)) !== null;
+        add(nameOf(target.item), binding.id, { kind: 'item', exists });
+      }
     }
   }
   return [...found].map(([key, { kind, exists, bindingIds }]) => {

@@ -11,6 +11,9 @@ import {
 import { connect } from '#test/network/grpc.ts';
 import { BindingsFixture, CAPTAIN, DECKHAND, OFFICER, PLAYER_MEMBERS, rankBinding } from '../fixture.ts';
 
+/** A binding of a guild that uses only what the specification has. */
+const PLAIN = { conditions: [], authority: 0 };
+
 const { VERDICT_WANTED: WANTED, VERDICT_NOT_WANTED: NOT_WANTED, VERDICT_UNKNOWN: UNKNOWN } = Verdict;
 const MEMBERSHIPS = 'GET /cloud/v2/groups/:group/memberships';
 const INVENTORY = 'GET /cloud/v2/users/:user/inventory-items';
@@ -91,19 +94,21 @@ describe('ListBindings', () => {
     const { bindings } = await client.listBindings({ guildId: fixture.guild });
     expect(bindings).toEqual([
       {
+        ...PLAIN,
         id: old,
         chatRoleId: OFFICER,
         priority: 0,
         target: { $case: 'accountAge', value: { platform: 'chat', minDays: 30 } },
       },
-      { id: pass, chatRoleId: CAPTAIN, priority: 1, target: { $case: 'gamepassId', value: 601 } },
+      { ...PLAIN, id: pass, chatRoleId: CAPTAIN, priority: 1, target: { $case: 'gamepassId', value: 601 } },
       {
+        ...PLAIN,
         id: rank,
         chatRoleId: OFFICER,
         target: { $case: 'groupRank', value: { gameGroupId: 501, minRank: 50, maxRank: 255 } },
       },
-      { id: asset, chatRoleId: CAPTAIN, target: { $case: 'assetId', value: 701 } },
-      { id: badge, chatRoleId: CAPTAIN, target: { $case: 'badgeId', value: 801 } },
+      { ...PLAIN, id: asset, chatRoleId: CAPTAIN, target: { $case: 'assetId', value: 701 } },
+      { ...PLAIN, id: badge, chatRoleId: CAPTAIN, target: { $case: 'badgeId', value: 801 } },
     ]);
     expect(await gameCalls()).toEqual({});
   });
@@ -127,6 +132,8 @@ describe('Evaluate', () => {
         roles: [
           {
             chatRoleId: OFFICER,
+            authority: 0,
+            lasting: false,
             verdict: NOT_WANTED,
             bindings: [
               { bindingId: rank, verdict: NOT_WANTED, code: 'NOT_IN_GROUP', reason: notInGroup },
@@ -142,6 +149,8 @@ describe('Evaluate', () => {
         roles: [
           {
             chatRoleId: OFFICER,
+            authority: 0,
+            lasting: false,
             verdict: WANTED,
             bindings: [
               { bindingId: rank, verdict: NOT_WANTED, code: 'RANK_TOO_LOW', reason: rankTooLow },
@@ -182,7 +191,7 @@ describe('Evaluate', () => {
   test('leaves out the single bindings with roles_only', async () => {
     await addAll(rankBinding());
     const { members } = await evaluate([ADA], { rolesOnly: true });
-    const roles = [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [] }];
+    const roles = [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [], authority: 0, lasting: false }];
     expect(members).toEqual([{ chatId: ADA.chatId, incomplete: false, rejected: false, roles }]);
   });
 
@@ -280,7 +289,7 @@ test('every field of a message is checked, and all faults are listed', async () 
     return (error.details as { errors: { path: string }[] }).errors.map(({ path }) => path);
   };
   expect(await faultsOf(client.listBindings({ guildId: 'x' }))).toEqual(['request.guildId']);
-  expect(await faultsOf(evaluate([{ chatId: '1', gameId: 0 }], { guildId: '', chatRoleIds: ['x'] }))).toEqual([
+  expect(await faultsOf(evaluate([{ chatId: '1', gameId: -1 }], { guildId: '', chatRoleIds: ['x'] }))).toEqual([
     'request.guildId',
     'request.members[0].chatId',
     'request.members[0].gameId',

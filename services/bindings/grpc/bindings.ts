@@ -2,13 +2,14 @@ import { z } from 'zod';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
-import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { Authority, type BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { MAX_CONDITIONS } from '#proto/rest/bindings.ts';
 import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';
 import { MAX_BINDINGS } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Evaluation } from '../domain/evaluation.ts';
 import type { Planner } from '../domain/plan.ts';
-import { bindingMessage, bindingOf, roleVerdictMessage } from './views.ts';
+import { authorityOf, bindingMessage, bindingOf, conditionOf, roleVerdictMessage } from './views.ts';
 
 const MAX_MEMBERS = 100;
 
@@ -25,26 +26,50 @@ const target = z.discriminatedUnion('$case', [
     $case: z.literal('accountAge'),
     value: z.object({ platform: z.enum(['chat', 'game']), minDays: z.int().min(0) }),
   }),
+  z.object({ $case: z.literal('linked'), value: z.boolean() }),
 ]);
+const conditions = z.array(z.object({ target })).max(MAX_CONDITIONS, { error: `must hold at most ${MAX_CONDITIONS}` });
+const authority = z.enum(Authority);
 const plannedBinding = z
-  .object({ id: z.int().min(0), chatRoleId: chatId, priority: z.int().optional(), target })
-  .transform((message) => bindingOf({ priority: undefined, ...message }));
+  .object({
+    id: z.int().min(0),
+    chatRoleId: chatId,
+    priority: z.int().optional(),
+    target,
+    conditions,
+    authority,
+    nicknameTemplate: z.string().optional(),
+  })
+  .transform(bindingOf);
+const changedBinding = z
+  .object({
+    bindingId: numberId('a binding ID'),
+    minRank: rank.optional(),
+    maxRank: rank.optional(),
+    authority: authority.optional(),
+    conditions: z.object({ conditions }).optional(),
+  })
+  .transform((change) => ({
+    ...change,
+    authority: change.authority === undefined ? undefined : (authorityOf(change.authority) ?? undefined),
+    conditions: change.conditions?.conditions.map(conditionOf),
+  }));
 const planBinding = z.object({
   guildId,
   plan: z.discriminatedUnion('$case', [
     z.object({ $case: z.literal('added'), value: plannedBinding }),
-    z.object({
-      $case: z.literal('changed'),
-      value: z.object({ bindingId: numberId('a binding ID'), minRank: rank.optional(), maxRank: rank.optional() }),
-    }),
+    z.object({ $case: z.literal('changed'), value: changedBinding }),
   ]),
 });
+
+/** The ID of a game account in a message if none is linked. */
+const NO_ACCOUNT = z.literal(0).transform(() => null);
 
 const listBindings = z.object({ guildId });
 const evaluate = z.object({
   guildId,
   members: z
-    .array(z.object({ chatId, gameId }))
+    .array(z.object({ chatId, gameId: gameId.or(NO_ACCOUNT) }))
     .max(MAX_MEMBERS, { error: `must hold at most ${MAX_MEMBERS} members` })
     .refine((members) => new Set(members.map(({ chatId }) => chatId)).size === members.length, {
       error: 'must hold each member once',
@@ -100,8 +125,10 @@ export function bindingsMethods({
       const withoutOwnership = withoutOwnershipRoleIds;
       const verdicts = await evaluation.evaluate(guildId, members, { ...scope, withoutOwnership });
       return {
-        members: verdicts.map(({ chatId, roles, isIncomplete, isRejected }) => ({
+        members: verdicts.map(({ chatId, roles, nickname, isIncomplete, isRejected }) => ({
           chatId,
+          nicknameTemplate: nickname?.template,
+          nicknameGroupId: nickname?.groupId ?? undefined,
           incomplete: isIncomplete,
           rejected: isRejected,
           roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),

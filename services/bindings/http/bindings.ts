@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
 import { type bindingsRoutes, REQUIRED_FIELDS } from '#proto/rest/bindings.ts';
-import type { NewBinding } from '../domain/binding.ts';
+import type { Condition, NewBinding } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Checks } from '../domain/checks.ts';
 import type { BindingView } from './views.ts';
@@ -17,6 +17,9 @@ export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks
         minRank: body.min_rank,
         maxRank: body.max_rank,
         priority: body.priority,
+        conditions: body.conditions?.map(conditionOf),
+        authority: body.authority,
+        nicknameTemplate: body.nickname_template,
       }),
     removeBinding: ({ write, params }) => bindings.remove(write, params.bindingId),
     async testBinding({ guildId, body }) {
@@ -32,14 +35,14 @@ export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks
 }
 
 type AddBody = z.output<typeof bindingsRoutes.addBinding.body & object>;
+type ConditionBody = NonNullable<AddBody['conditions']>[number];
 
-/** Creates a role binding from a request body, with only those fields that the type of the binding needs. */
-function newBinding(body: AddBody): NewBinding {
+/** Creates a condition from its part of a request body, with only those fields that its type needs. */
+function conditionOf(body: ConditionBody): Condition {
   const needed: readonly string[] = REQUIRED_FIELDS[body.binding_type];
-  const ifNeeded = <Field extends keyof AddBody>(field: Field) =>
+  const ifNeeded = <Field extends keyof ConditionBody>(field: Field) =>
     needed.includes(field) ? (body[field] ?? null) : null;
   return {
-    chatRoleId: body.chat_role_id,
     type: body.binding_type,
     gameGroupId: ifNeeded('game_group_id'),
     minRank: ifNeeded('min_rank'),
@@ -49,6 +52,14 @@ function newBinding(body: AddBody): NewBinding {
     badgeId: ifNeeded('game_badge_id'),
     accountAgePlatform: ifNeeded('account_age_platform'),
     accountAgeMinDays: ifNeeded('account_age_min_days'),
-    priority: body.priority ?? null,
   };
 }
+
+const newBinding = (body: AddBody): NewBinding => ({
+  ...conditionOf(body),
+  chatRoleId: body.chat_role_id,
+  priority: body.priority ?? null,
+  conditions: (body.conditions ?? []).map(conditionOf),
+  authority: body.authority ?? null,
+  nicknameTemplate: body.nickname_template ?? null,
+});

@@ -50,6 +50,9 @@ const binding: Binding = {
   accountAgePlatform: null,
   accountAgeMinDays: null,
   priority: null,
+  conditions: [],
+  authority: null,
+  nicknameTemplate: null,
 };
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([

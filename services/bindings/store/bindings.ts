@@ -3,7 +3,8 @@ import type { Binding, NewBinding } from '../domain/binding.ts';
 
 const BINDING = `id, chat_role_id AS "chatRoleId", type, game_group_id AS "gameGroupId", min_rank AS "minRank",
   max_rank AS "maxRank", gamepass_id AS "gamepassId", asset_id AS "assetId", badge_id AS "badgeId",
-  account_age_platform AS "accountAgePlatform", account_age_min_days AS "accountAgeMinDays", priority`;
+  account_age_platform AS "accountAgePlatform", account_age_min_days AS "accountAgeMinDays", priority, conditions, authority,
+  member_template AS "nicknameTemplate"`;
 
 /** Reads up to `limit` role bindings of a guild, ordered by priority, then by ID. */
 export function listBindings(on: Queryable, guildId: string, limit: number): Promise<Binding[]> {
@@ -76,9 +77,10 @@ export async function insertBinding(
        RETURNING last_id
      )
      INSERT INTO bindings.bindings (guild_id, id, chat_role_id, type, game_group_id, min_rank, max_rank, gamepass_id,
-       asset_id, badge_id, account_age_platform, account_age_min_days, priority, created_at, updated_at)
+       asset_id, badge_id, account_age_platform, account_age_min_days, priority, conditions, authority, member_template,
+       created_at, updated_at)
      SELECT $1, last_id, $2, $3, $4::bigint, $5::smallint, $6::smallint, $7::bigint, $8::bigint, $9::bigint, $10,
-       $11::integer, $12::integer, $13::timestamptz, $13
+       $11::integer, $12::integer, $14::jsonb, $15, $16, $13::timestamptz, $13
      FROM numbered
      ON CONFLICT ON CONSTRAINT bindings_identical DO NOTHING
      RETURNING ${BINDING}`,
@@ -96,6 +98,9 @@ export async function insertBinding(
       binding.accountAgeMinDays,
       binding.priority,
       now,
+      JSON.stringify(binding.conditions),
+      binding.authority,
+      binding.nicknameTemplate,
     ],
   );
   return inserted;
@@ -105,14 +110,15 @@ export async function insertBinding(
 export async function updateBinding(
   on: Queryable,
   guildId: string,
-  { id, minRank, maxRank, priority }: Binding,
+  { id, minRank, maxRank, priority, conditions, authority, nicknameTemplate }: Binding,
   now: Date,
 ): Promise<boolean> {
   try {
     await on.query(
-      `UPDATE bindings.bindings SET min_rank = $3, max_rank = $4, priority = $5, updated_at = $6
+      `UPDATE bindings.bindings SET min_rank = $3, max_rank = $4, priority = $5, updated_at = $6, conditions = $7::jsonb,
+         authority = $8, member_template = $9
        WHERE guild_id = $1 AND id = $2`,
-      [guildId, id, minRank, maxRank, priority, now],
+      [guildId, id, minRank, maxRank, priority, now, JSON.stringify(conditions), authority, nicknameTemplate],
     );
     return true;
   } catch (error) {

@@ -9,6 +9,7 @@ import { ModerationPage } from './pages/moderation/moderation.tsx';
 import { OverviewPage } from './pages/overview/overview.tsx';
 import { PeoplePage } from './pages/people/people.tsx';
 import { PersonPage } from './pages/people/person.tsx';
+import { SettingsPage } from './pages/settings/settings.tsx';
 import { StaffPage } from './pages/staff/staff.tsx';
 import { WebhooksPage } from './pages/webhooks/webhooks.tsx';
 import type { GuildPage } from './shell/pages.ts';
@@ -60,6 +61,12 @@ export const GUILD_PAGES: readonly GuildPage[] = [
   },
   { path: 'bindings/new', component: BindingEditorPage, isFor: (guild) => guild.hasScope('sync:write') },
   { path: 'bindings/edit/:bindingId', component: BindingEditorPage, isFor: (guild) => guild.hasScope('sync:write') },
+  {
+    path: 'settings',
+    component: SettingsPage,
+    navigation: { name: 'settings', icon: 'settings', section: 'setup' },
+    isFor: (guild) => guild.hasScope('sync:read'),
+  },
   {
     path: 'keys',
     component: KeysPage,

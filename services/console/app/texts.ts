@@ -10,6 +10,7 @@ export * from './texts/moderation.ts';
 export * from './texts/overview.ts';
 export * from './texts/people.ts';
 export * from './texts/roles.ts';
+export * from './texts/settings.ts';
 export * from './texts/shell.ts';
 export * from './texts/sign-in.ts';
 export * from './texts/staff.ts';

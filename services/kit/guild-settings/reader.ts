@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
+import type { GetGuildSettingsResponse, GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
 import type { Clock } from '../clock.ts';
+import { ApiError } from '../errors.ts';
 import { SingleFlight } from '../resilience/single-flight.ts';
 
 const TTL_MS = 10_000;
@@ -9,7 +10,7 @@ const MAX_GUILDS = 10_000;
 export interface GuildSettingsReaderOptions {
   clock: Clock;
   /** Reads the current settings of a guild. */
-  load: (guildId: string) => Promise<GuildSettings>;
+  load: (guildId: string) => Promise<GetGuildSettingsResponse>;
 }
 
 /**
@@ -39,7 +40,8 @@ export class GuildSettingsReader {
 
   async #load(guildId: string): Promise<GuildSettings> {
     const { load, clock } = this.#options;
-    const settings = await load(guildId);
+    const { settings } = await load(guildId);
+    if (!settings) throw new ApiError('INTERNAL', { message: 'The response has no settings' });
     this.#known.set(guildId, { settings, expiresAt: clock.now() + TTL_MS });
     return settings;
   }

@@ -28,7 +28,7 @@ beforeEach(() => {
   const load = async (guildId: string) => {
     loads.push(guildId);
     if (isDown) throw new Error('down');
-    return settingsOf(loads.length);
+    return { settings: settingsOf(loads.length) };
   };
   reader = new GuildSettingsReader({ clock, load });
 });

@@ -3,28 +3,34 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
-import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import type { BindingsServiceService, Condition, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { SyncedRoles } from '../events.ts';
 import { listBegun } from '../store/role-changes.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
 import { guildRolesWith } from './guild-roles.ts';
-import { CHUNK, evaluateForJob, MAX_ATTEMPTS_PER_MEMBER, withLinks } from './job-evaluation.ts';
+import { accountsOf, CHUNK, evaluateForJob, MAX_ATTEMPTS_PER_MEMBER, withLinks } from './job-evaluation.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 import type { RoleChanges } from './role-changes.ts';
 import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
-import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
+import { concernsUnverified, evaluate, evaluatedOf, type VerdictScope } from './verdicts.ts';
 
 /** The maximum number of errors that a synchronisation job stores and reports. */
 const MAX_ERRORS = 100;
 
-/** A linked member from a page of the chat platform's member list, with the roles that the page shows. */
-interface VerifiedMember {
+/** A member from a page of the chat platform's member list, with the roles that the page shows. */
+interface ListedMember {
   chatId: string;
   roles: readonly string[];
-  link: Link;
+  link: Link | undefined;
+}
+
+/** The roles that a job changes, and whether their bindings concern members without a game account. */
+interface Governed {
+  roleIds: string[];
+  concernsAll: boolean;
 }
 
 /** A synchronisation job that this process runs. */
@@ -50,8 +56,8 @@ export interface GroupSyncOptions {
 }
 
 /**
- * Runs synchronisation jobs. A job changes the roles of all verified members of a guild, but only roles that are bound
- * to ranks of one group of the game platform. Members are read from the chat platform in the order of their chat IDs,
+ * Runs synchronisation jobs. A job changes the roles of all verified members of a guild, and of others if bindings
+ * concern them, but only roles that are bound to ranks of one group of the game platform or to the link. Members are read from the chat platform in the order of their chat IDs,
  * so a chat ID is enough to store how far a job has come. Members who already have the right roles need no further
  * call. The others are read again without a cache, and changed while their lock is held.
  */
@@ -70,11 +76,11 @@ export class GroupSync {
     const { chat } = this.#options;
     const { guildId } = run.job;
     for (let after: string | null = run.progress.position; after !== null; ) {
-      const roleIds = await this.#governedRoles(run.job);
+      const { roleIds, concernsAll } = await this.#governed(run.job);
       if (roleIds.length === 0) return true;
       const page = await chat.members(guildId, after, { fresh: true });
-      const linked = await withLinks(this.#options.lookup, guildId, page.members);
-      for (const chunk of inBatches(linked, CHUNK)) {
+      const members = await withLinks(this.#options.lookup, guildId, page.members, { all: concernsAll });
+      for (const chunk of inBatches(members, CHUNK)) {
         if (!(await this.#syncMembers(run, chunk, roleIds))) return false;
       }
       after = page.next;
@@ -83,27 +89,32 @@ export class GroupSync {
     return true;
   }
 
-  /** Returns the IDs of the chat roles that are bound to ranks of the job's group. */
-  async #governedRoles({ guildId, gameGroupId }: JobRun['job']): Promise<string[]> {
+  /**
+   * Returns the chat roles that are bound to ranks of the job's group, or to whether a game account is linked: of these
+   * roles no other job takes care.
+   */
+  async #governed({ guildId, gameGroupId }: JobRun['job']): Promise<Governed> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
-    const governing = bindings.filter(
-      ({ target }) => target?.$case === 'groupRank' && target.value.gameGroupId === gameGroupId,
-    );
-    return [...new Set(governing.map(({ chatRoleId }) => chatRoleId))];
+    const isGoverning = ({ target }: Condition) =>
+      target?.$case === 'linked' || (target?.$case === 'groupRank' && target.value.gameGroupId === gameGroupId);
+    const governing = bindings.filter((binding) => [binding, ...binding.conditions].some(isGoverning));
+    const roleIds = new Set(governing.map(({ chatRoleId }) => chatRoleId));
+    const concernsAll = concernsUnverified(bindings.filter(({ chatRoleId }) => roleIds.has(chatRoleId)));
+    return { roleIds: [...roleIds], concernsAll };
   }
 
   /**
    * Synchronises the roles of up to 100 members. Returns false if the job was stopped before it had handled all of
    * them.
    */
-  async #syncMembers(run: JobRun, chunk: readonly VerifiedMember[], roleIds: string[]): Promise<boolean> {
+  async #syncMembers(run: JobRun, chunk: readonly ListedMember[], roleIds: string[]): Promise<boolean> {
     const { database, bindings } = this.#options;
     const { guildId } = run.job;
     const guildRoles = await guildRolesWith(this.#options.chat, guildId, roleIds);
-    const links = chunk.map(({ link }) => link);
+    const members = chunk.map(accountsOf);
     const { attempts } = run.job;
     const scope = scopeOf(roleIds, guildRoles);
-    const verdicts = await evaluateForJob({ bindings, guildId, links, scope, attempts, signal: run.signal });
+    const verdicts = await evaluateForJob({ bindings, guildId, members, scope, attempts, signal: run.signal });
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     const begun = await listBegun(database, guildId, chatIds);
@@ -116,7 +127,8 @@ export class GroupSync {
         guildRoles,
         held: member.roles,
         granted: granted.get(member.chatId) ?? [],
-        verdicts: verdictsByRole(verdict.roles),
+        ...evaluatedOf(verdict.roles),
+        isVerified: member.link !== undefined,
       });
       const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0 && !begun.has(member.chatId);
       const changes: Changes | undefined = isRight
@@ -126,8 +138,8 @@ export class GroupSync {
       if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < MAX_ATTEMPTS_PER_MEMBER) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
-      count(run.progress, member.chatId, changes, verdict);
-      if (isRight) failed.push({ guildId, chatId: member.chatId, gameId: member.link.gameId, changes });
+      count(run.progress, member, changes, verdict);
+      if (isRight) failed.push({ guildId, chatId: member.chatId, gameId: member.link?.gameId ?? null, changes });
       else {
         await run.save(failed);
         failed = [];
@@ -154,11 +166,11 @@ export class GroupSync {
 
   /**
    * Changes the roles of one member. If the member's link changes meanwhile, evaluates the role bindings again. If the
-   * member was unlinked, changes nothing, because the unlink has queued a task that removes the roles.
+   * member was unlinked meanwhile, changes nothing, because the unlink has queued a task that changes the roles.
    */
   async #change(
     guildId: string,
-    { chatId, link }: VerifiedMember,
+    { chatId, link }: ListedMember,
     verdict: MemberVerdicts,
     roleIds: string[],
   ): Promise<Changes> {
@@ -168,7 +180,7 @@ export class GroupSync {
     let verdicts = verdict;
     for (let start = 0; start < MAX_STARTS; start++) {
       const done = await changes
-        .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), { only })
+        .applyVerdicts({ guildId, chatId }, current, evaluatedOf(verdicts.roles), MemberLocks.patience(), { only })
         .catch(noChangesIfNotFound);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });
@@ -213,13 +225,14 @@ const INCOMPLETE: RoleFailure = {
 
 function count(
   progress: JobProgress,
-  chatId: string,
+  { chatId, link }: ListedMember,
   { added, removed, failed }: Changes,
   { incomplete, rejected }: MemberVerdicts,
 ): void {
   const failures = [...failed, ...(incomplete ? [INCOMPLETE] : []), ...(rejected ? [REJECTED] : [])];
   progress.position = chatId;
-  progress.done += 1;
+  // The total counts the verified members.
+  if (link) progress.done += 1;
   if (added.length + removed.length > 0) progress.changed += 1;
   if (failures.length > 0) progress.failed += 1;
   for (const { role_id, code, message } of failures.slice(0, MAX_ERRORS - progress.errors.length)) {

@@ -4,7 +4,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { isAbove } from './members.ts';
-import { evaluate, type VerdictScope } from './verdicts.ts';
+import { type EvaluatedMember, evaluate, type VerdictScope } from './verdicts.ts';
 
 /** The maximum number of members that a job evaluates in one call of the bindings service. */
 export const CHUNK = 100;
@@ -14,30 +14,35 @@ export const MAX_ATTEMPTS_PER_MEMBER = 4;
 const QUERY_AGAIN_MS = 1_000;
 
 /**
- * Returns the linked members of a page of the member list, each with its link, ordered by chat ID. One call to the lookup
- * service reads all links.
+ * Returns the members of a page of the member list, each with its link, ordered by chat ID; without `all` only the linked
+ * ones. One call to the lookup service reads all links.
  */
 export async function withLinks<Member extends { chatId: string }>(
   lookup: GrpcClient<typeof LookupServiceService>,
   guildId: string,
   members: readonly Member[],
-): Promise<(Member & { link: Link })[]> {
+  { all = false } = {},
+): Promise<(Member & { link: Link | undefined })[]> {
   if (members.length === 0) return [];
   const chatIds = members.map(({ chatId }) => chatId);
   const { links } = await lookup.getLinks({ guildId, chatIds, gameIds: [] });
   const byChatId = new Map(links.map((link) => [link.chatId, link]));
   return members
-    .flatMap((member) => {
-      const link = byChatId.get(member.chatId);
-      return link ? [{ ...member, link }] : [];
-    })
+    .map((member) => ({ ...member, link: byChatId.get(member.chatId) }))
+    .filter(({ link }) => all || link)
     .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
 }
+
+/** Returns the accounts of a member for an evaluation. */
+export const accountsOf = ({ chatId, link }: { chatId: string; link: Link | undefined }): EvaluatedMember => ({
+  chatId,
+  gameId: link?.gameId ?? 0,
+});
 
 export interface JobEvaluation {
   bindings: GrpcClient<typeof BindingsServiceService>;
   guildId: string;
-  links: readonly Link[];
+  members: readonly EvaluatedMember[];
   scope: VerdictScope;
   /** The number of failed attempts since the job last made progress. */
   attempts: number;
@@ -50,9 +55,9 @@ export interface JobEvaluation {
  * more members. Throws PLATFORM_ERROR if data of too many members is missing then.
  */
 export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberVerdicts[]> {
-  const { bindings, guildId, links, scope, signal } = evaluation;
-  const verdicts = await evaluate(bindings, guildId, links, scope);
-  for (let before = links.length; !signal.aborted; ) {
+  const { bindings, guildId, members, scope, signal } = evaluation;
+  const verdicts = await evaluate(bindings, guildId, members, scope);
+  for (let before = members.length; !signal.aborted; ) {
     const missing = [...verdicts.keys()].filter((index) => verdicts[index]?.incomplete);
     if (missing.length === 0 || missing.length >= before) break;
     before = missing.length;
@@ -60,7 +65,7 @@ export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberV
     const again = await evaluate(
       bindings,
       guildId,
-      missing.map((index) => links[index] as Link),
+      missing.map((index) => members[index] as EvaluatedMember),
       scope,
     );
     for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Transaction } from '#kit/postgres/pool.ts';
 
 /** A change of a member of a guild that the chat platform reported, by whomever it was made. */
 export interface MemberChange {
@@ -17,4 +17,4 @@ export interface MemberChange {
  * in the stream of the chat platform. So nothing is lost, and nothing is stored twice. It must be quick and must not call
  * other systems.
  */
-export type OnMemberChange = (transaction: Queryable, change: MemberChange) => Promise<void>;
+export type OnMemberChange = (transaction: Transaction, change: MemberChange) => Promise<void>;

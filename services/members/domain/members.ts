@@ -55,9 +55,15 @@ export class Members {
     return this.#chat.roles(guildId);
   }
 
-  /** Returns a member's current roles, the highest first; undefined if the account is not in the guild. */
+  /**
+   * Returns a member's roles, the highest first; undefined if the account is not in the guild. They may be some seconds
+   * old, because every player of a game server whose permissions are read takes such a read.
+   */
   async rolesOf(guildId: string, chatId: string): Promise<ChatRole[] | undefined> {
-    const [member, roles] = await Promise.all([this.#chat.member(guildId, chatId), this.#chat.roles(guildId)]);
+    const [member, roles] = await Promise.all([
+      this.#chat.member(guildId, chatId, { mayBeOld: true }),
+      this.#chat.roles(guildId, { mayBeOld: true }),
+    ]);
     if (!member) return undefined;
     const held = (known: readonly ChatRole[]) => known.filter(({ id }) => member.roles.includes(id));
     if (held(roles).length === member.roles.length) return held(roles);

@@ -12,6 +12,7 @@ import type { MemberEvents } from '../events.ts';
 import { type BegunNickname, beginNickname, endNickname, findBegunNickname } from '../store/nickname-changes.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
+import type { BindingNickname } from './role-sync.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
 const MAX_CHARACTERS = 32;
@@ -120,8 +121,8 @@ export class Nicknames {
    * Sets the nickname of a member from a template, if it differs from the current one. A nickname that is too long is
    * cut. `member` and `link` must have just been read. Throws an error below 500 if the nickname cannot be set.
    */
-  async apply(guildId: string, member: ChatMember, link: Link, template: string): Promise<void> {
-    const { begun } = await this.#set(guildId, member, { template, link, isCut: true });
+  async apply(guildId: string, member: ChatMember, link: Link, wanted: BindingNickname): Promise<void> {
+    const { begun } = await this.#set(guildId, member, { ...wanted, link, isCut: true });
     const name = { guildId, chatId: member.chatId };
     if (begun) await this.#options.database.transaction((transaction) => this.#report(transaction, name, begun));
   }

@@ -4,15 +4,15 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import { Interrupted } from '#kit/queue/definition.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
-import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { Authority, type BindingsServiceService, type MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { type NamedChange, type PreviewItem, type PreviewProgress, savePreview } from '../store/binding-previews.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import { countUnfinished } from '../store/sync-jobs.ts';
 import { guildRolesWith } from './guild-roles.ts';
-import { CHUNK, evaluateForJob, withLinks } from './job-evaluation.ts';
+import { accountsOf, CHUNK, evaluateForJob, withLinks } from './job-evaluation.ts';
 import { failureOf, planRoles } from './role-plan.ts';
-import { verdictsByRole } from './verdicts.ts';
+import { concernsUnverified, evaluatedOf } from './verdicts.ts';
 
 /** The maximum number of members that a preview names. */
 const MAX_NAMED = 100;
@@ -35,7 +35,7 @@ export interface PreviewRunnerOptions {
 }
 
 /**
- * Evaluates a planned role binding for all verified members of a guild, in the order of their chat IDs, and counts who
+ * Evaluates a planned role binding for all verified members of a guild, and for others if it concerns them, in the order of their chat IDs, and counts who
  * would gain or lose its role. Changes nothing but the preview itself.
  */
 export class PreviewRunner {
@@ -53,10 +53,16 @@ export class PreviewRunner {
     const { chat, lookup } = this.#options;
     const { guildId, data } = item;
     const progress: PreviewProgress & { namedCount: number } = { ...data };
+    // Previews of the previous release have no conditions.
+    const empty = { conditions: [], authority: Authority.AUTHORITY_UNSPECIFIED };
+    item.data.binding = Object.assign(empty, item.data.binding);
+    const { binding } = item.data;
+    const { bindings: stored } = await this.#options.bindings.listBindings({ guildId });
+    const all = concernsUnverified([binding, ...stored.filter(({ chatRoleId }) => chatRoleId === binding.chatRoleId)]);
     for (let after: string | null = progress.position; after !== null; ) {
       const page = await chat.members(guildId, after);
-      const linked = await withLinks(lookup, guildId, page.members);
-      for (const chunk of inBatches(linked, CHUNK)) await this.#evaluateChunk(item, progress, chunk);
+      const members = await withLinks(lookup, guildId, page.members, { all });
+      for (const chunk of inBatches(members, CHUNK)) await this.#evaluateChunk(item, progress, chunk);
       after = page.next;
       if (after !== null) await this.#save(item, Object.assign(progress, { position: after }), []);
     }
@@ -65,7 +71,7 @@ export class PreviewRunner {
   async #evaluateChunk(
     item: PreviewItem,
     progress: PreviewProgress & { namedCount: number },
-    chunk: readonly (ChatMember & { link: Link })[],
+    chunk: readonly (ChatMember & { link: Link | undefined })[],
   ): Promise<void> {
     const { database, bindings, chat } = this.#options;
     const { guildId, signal } = item;
@@ -75,26 +81,28 @@ export class PreviewRunner {
     const guildRoles = await guildRolesWith(chat, guildId, roleIds);
     const failure = failureOf(binding.chatRoleId, guildRoles);
     if (failure) throw new ApiError('NOT_APPLICABLE', { message: failure.message });
-    const links = chunk.map(({ link }) => link);
+    const members = chunk.map(accountsOf);
     const scope = { chatRoleIds: roleIds, rolesOnly: true, planned: binding };
     const attempts = item.attempts - 1;
-    const verdicts = await evaluateForJob({ bindings, guildId, links, scope, attempts, signal });
+    const verdicts = await evaluateForJob({ bindings, guildId, members, scope, attempts, signal });
     if (signal.aborted) throw new Interrupted();
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     const named: NamedChange[] = [];
     for (const [index, member] of chunk.entries()) {
-      const byRole = verdictsByRole((verdicts[index] as MemberVerdicts).roles);
+      const evaluated = evaluatedOf((verdicts[index] as MemberVerdicts).roles);
       const plan = planRoles({
         guildRoles,
         held: member.roles,
         granted: granted.get(member.chatId) ?? [],
-        verdicts: byRole,
+        ...evaluated,
+        isVerified: member.link !== undefined,
       });
       const change = plan.add.length > 0 ? 'gained' : plan.remove.length > 0 ? 'lost' : undefined;
       progress.position = member.chatId;
-      progress.done += 1;
-      if (byRole.get(binding.chatRoleId) === 'unknown') progress.unknown += 1;
+      // The total counts the verified members.
+      if (member.link) progress.done += 1;
+      if (evaluated.verdicts.get(binding.chatRoleId) === 'unknown') progress.unknown += 1;
       if (change) {
         progress[change] += 1;
         if (progress.namedCount + named.length < MAX_NAMED) {

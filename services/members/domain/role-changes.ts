@@ -10,7 +10,8 @@ import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store
 import * as store from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
-import { type Changes, planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
+import { type Changes, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
+import type { Evaluated } from './verdicts.ts';
 
 /** A member, identified by the chat account or by the game account. */
 export interface MemberAccount {
@@ -82,21 +83,22 @@ export class RoleChanges {
   applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
-    verdicts: RoleVerdicts,
+    evaluated: Evaluated,
     until: number,
     options: ChangeOptions = {},
   ): Promise<Done | undefined> {
     return this.#options.locks.hold(member, until, async (lock) => {
       const current = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
       return current?.version === link?.version
-        ? this.#applyVerdicts(member, link, verdicts, lock, options)
+        ? this.#applyVerdicts(member, link, evaluated, lock, options)
         : undefined;
     });
   }
 
   /** Returns the role changes that a synchronisation would make; undefined if the account is not in the guild. */
-  async preview(member: store.MemberName, verdicts: RoleVerdicts): Promise<RolePlan | undefined> {
-    return (await this.#plan(member, verdicts, await store.listGrants(this.#options.database, member)))?.plan;
+  async preview(member: store.MemberName, evaluated: Evaluated): Promise<RolePlan | undefined> {
+    const granted = await store.listGrants(this.#options.database, member);
+    return (await this.#plan(member, evaluated, { granted, isVerified: true }))?.plan;
   }
 
   /**
@@ -105,14 +107,15 @@ export class RoleChanges {
    */
   async #plan(
     { guildId, chatId }: store.MemberName,
-    verdicts: RoleVerdicts,
-    granted: readonly string[],
+    evaluated: Evaluated,
+    state: { granted: readonly string[]; isVerified: boolean },
     mayReload = true,
   ): Promise<{ plan: RolePlan; found: ChatMember } | undefined> {
     const { chat } = this.#options;
     const [member, cachedRoles] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
     if (!member) return undefined;
-    const plan = (guildRoles: typeof cachedRoles) => planRoles({ guildRoles, held: member.roles, granted, verdicts });
+    const plan = (guildRoles: typeof cachedRoles) =>
+      planRoles({ guildRoles, held: member.roles, ...state, ...evaluated });
     const first = plan(cachedRoles);
     const isStale = mayReload && first.failed.some(({ code }) => code === 'ROLE_UNKNOWN');
     return { plan: isStale ? plan(await chat.roles(guildId, { fresh: true })) : first, found: member };
@@ -127,7 +130,7 @@ export class RoleChanges {
   async #applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
-    verdicts: RoleVerdicts,
+    evaluated: Evaluated,
     lock: HeldLock,
     { only, reportsFailures = true }: ChangeOptions,
   ): Promise<Done> {
@@ -135,10 +138,12 @@ export class RoleChanges {
     const changes: Changes = { added: [], removed: [], failed: [] };
     const [all, begun] = await Promise.all([store.listGrants(database, member), findBegun(database, member)]);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // The usual case after an unlink: no synchronisation has assigned a role to the member, so there is nothing to
-    // remove, and the chat platform need not be called.
-    if (!link && granted.length === 0 && !begun) return { unchanged: [], changes, isAbsent: false };
-    const planned = await this.#plan(member, verdicts, granted, only === undefined);
+    // The usual case after an unlink: no synchronisation has assigned a role to the member, and no binding is about members
+    // without a game account, so there is nothing to change, and the chat platform need not be called.
+    const isIdle = granted.length === 0 && !begun;
+    if (!link && isIdle && !concernsMember(evaluated)) return { unchanged: [], changes, isAbsent: false };
+    const state = { granted, isVerified: link !== undefined };
+    const planned = await this.#plan(member, evaluated, state, only === undefined);
     if (!planned) {
       await store.deleteGrants(database, member, granted);
       if (begun) await endChanges(database, member);
@@ -169,11 +174,11 @@ export class RoleChanges {
    * Stores the changes that will be made, with the grants of the roles to assign: otherwise a role that a killed process
    * assigned would never be removed.
    */
-  #begin(member: store.MemberName, { add, remove }: RolePlan, earlier: BegunChanges): Promise<void> {
+  #begin(member: store.MemberName, { add, remove, grant }: RolePlan, earlier: BegunChanges): Promise<void> {
     const { database, clock } = this.#options;
     const added = [...new Set([...earlier.added, ...add])];
     const removed = [...new Set([...earlier.removed, ...remove])];
-    const begun = { added, removed, granted: add, source: currentEventSource() ?? null };
+    const begun = { added, removed, granted: grant, source: currentEventSource() ?? null };
     return beginChanges(database, member, begun, new Date(clock.now()));
   }
 
@@ -220,6 +225,10 @@ export class RoleChanges {
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
+
+/** True if the verdicts may change roles of a member to whom no synchronisation has assigned any. */
+const concernsMember = ({ verdicts, rules }: Evaluated): boolean =>
+  [...verdicts].some(([roleId, verdict]) => verdict === 'wanted' || rules.get(roleId)?.authority === 'own');
 
 /** Returns those changes that were begun and also made, as the roles show that the member has now. */
 const madeChanges = (begun: BegunChanges | undefined, held: readonly string[]): BegunChanges => ({

@@ -8,7 +8,7 @@ import { listGrants, type MemberName } from '../store/roles.ts';
 import { guildRolesWith } from './guild-roles.ts';
 import { notInGuild } from './role-changes.ts';
 import { failureOf, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
-import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
+import { type EvaluatedMember, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
 
 export interface ExplainedBinding {
   bindingId: number;
@@ -59,10 +59,16 @@ export class RoleExplanations {
     ]);
     if (!found) throw notInGuild();
     const [link] = links;
-    const { verdicts, byRole } = link ? await this.#evaluate(guildId, link) : await this.#unverified(guildId);
+    const { byRole, ...evaluated } = await this.#evaluate(guildId, { chatId, gameId: link?.gameId ?? 0 });
     const roleIds = [...new Set([...byRole.keys(), ...granted])];
     const guildRoles = await guildRolesWith(chat, guildId, roleIds);
-    const plan = planRoles({ guildRoles, held: found.roles, granted, verdicts });
+    const plan = planRoles({
+      guildRoles,
+      held: found.roles,
+      granted,
+      ...evaluated,
+      isVerified: link !== undefined,
+    });
     const roles = roleIds.map((roleId): ExplainedRole => {
       const hasRole = found.roles.includes(roleId);
       return {
@@ -78,34 +84,13 @@ export class RoleExplanations {
   }
 
   /** Evaluates all role bindings for the member with one call. */
-  async #evaluate(guildId: string, link: Link) {
-    const [member] = await evaluate(this.#options.bindings, guildId, [link], { withNames: true });
+  async #evaluate(guildId: string, account: EvaluatedMember) {
+    const [member] = await evaluate(this.#options.bindings, guildId, [account], { withNames: true });
     const roles = member?.roles ?? [];
     const byRole = new Map(roles.map(({ chatRoleId, bindings }) => [chatRoleId, bindings.map(explained)]));
-    return { verdicts: verdictsByRole(roles), byRole };
-  }
-
-  /**
-   * Returns the role bindings for a member without a game account. There are no verdicts: a synchronisation only removes
-   * the roles that an earlier one assigned to such a member.
-   */
-  async #unverified(guildId: string) {
-    const { bindings } = await this.#options.bindings.listBindings({ guildId });
-    const byRole = new Map(
-      [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)].map(([roleId, governing]) => [
-        roleId,
-        governing.map(({ id }) => ({ bindingId: id, ...NOT_VERIFIED })),
-      ]),
-    );
-    return { verdicts: new Map(), byRole };
+    return { ...evaluatedOf(roles), byRole };
   }
 }
-
-const NOT_VERIFIED = {
-  matches: 'no',
-  code: 'NOT_VERIFIED',
-  reason: 'No game account is linked to this chat account',
-} as const;
 
 const MATCHES = { wanted: 'yes', not_wanted: 'no', unknown: 'unknown' } as const;
 

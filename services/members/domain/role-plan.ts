@@ -15,6 +15,16 @@ export interface Changes {
   failed: RoleFailure[];
 }
 
+/** When a role is removed from a member who should not have it; null if the guild has not chosen. */
+export type RoleAuthority = 'grant' | 'managed' | 'own' | null;
+
+/** What the role bindings of a role say besides the verdict. */
+export interface RoleRule {
+  authority: RoleAuthority;
+  /** True if the role is wanted, but must not be stored as assigned, so that no synchronisation removes it later. */
+  isLasting: boolean;
+}
+
 /**
  * By chat role ID, whether the member should have the role according to the guild's role bindings. Contains each chat
  * role that has a role binding.
@@ -31,6 +41,10 @@ export interface RoleSituation {
   /** IDs of the roles that an earlier synchronisation assigned to the member. */
   granted: readonly string[];
   verdicts: RoleVerdicts;
+  /** By chat role ID; a role that is missing here has no authority and is not lasting. */
+  rules?: ReadonlyMap<string, RoleRule>;
+  /** True if a game account is linked to the member. */
+  isVerified?: boolean;
 }
 
 /** The role changes that a synchronisation of a member will make. Roles are given by ID. */
@@ -46,26 +60,50 @@ export interface RolePlan {
    * assigned roles have to be deleted.
    */
   forget: string[];
+  /** Those of the roles to add whose assignment is stored, because a later synchronisation may remove them. */
+  grant: string[];
 }
 
 /**
  * Plans a member's role changes. A role is assigned if the verdict is `wanted`. A role is removed if the verdict is
- * `not_wanted`, or if an earlier synchronisation assigned it and no role binding names it any more. A role whose
- * verdict is `unknown` is not changed.
+ * `not_wanted` and the authority of its bindings allows it, or if an earlier synchronisation assigned it and no role
+ * binding names it any more. A role whose verdict is `unknown` is not changed.
  */
-export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation): RolePlan {
-  const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [] };
+export function planRoles(situation: RoleSituation): RolePlan {
+  const { guildRoles, held, granted, verdicts, rules } = situation;
+  const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [], grant: [] };
   for (const roleId of new Set([...verdicts.keys(), ...granted])) {
     const verdict = verdicts.get(roleId) ?? 'not_wanted';
     const isHeld = held.includes(roleId);
-    const isCorrect = verdict === 'unknown' || isHeld === (verdict === 'wanted');
+    const staysHeld = isHeld && verdict === 'not_wanted' && !mayRemove(roleId, situation);
+    const isCorrect = verdict === 'unknown' || staysHeld || isHeld === (verdict === 'wanted');
     const failure = isCorrect ? undefined : failureOf(roleId, guildRoles);
     if (failure) plan.failed.push(failure);
     else if (!isCorrect) (isHeld ? plan.remove : plan.add).push(roleId);
     else if (isHeld) plan.unchanged.push(roleId);
     if (!isHeld && verdict !== 'wanted' && granted.includes(roleId)) plan.forget.push(roleId);
   }
+  plan.grant = plan.add.filter((roleId) => !rules?.get(roleId)?.isLasting);
   return plan;
+}
+
+/**
+ * True if a role may be removed from a member who has it and should not. Without an authority this depends on the member:
+ * whoever assigned it to a verified member, but only if a synchronisation assigned it to another one.
+ */
+function mayRemove(roleId: string, { granted, verdicts, rules, isVerified = true }: RoleSituation): boolean {
+  const isGranted = granted.includes(roleId);
+  if (!verdicts.has(roleId)) return isGranted;
+  switch (rules?.get(roleId)?.authority ?? null) {
+    case 'grant':
+      return false;
+    case 'own':
+      return true;
+    case 'managed':
+      return isGranted;
+    default:
+      return isVerified || isGranted;
+  }
 }
 
 const NO_MANAGE_ROLES = 'The bot lacks the permission Manage Roles in this guild';

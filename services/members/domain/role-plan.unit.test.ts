@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChatRole } from '#platforms/chat.ts';
-import { planRoles, type RoleSituation } from './role-plan.ts';
+import { planRoles, type RoleAuthority, type RoleSituation } from './role-plan.ts';
 
 const role = (id: string, fields: Partial<ChatRole> = {}): ChatRole => ({
   id,
@@ -21,10 +21,15 @@ function plan(verdicts: Record<string, Verdict>, { held = [], granted = [], ...r
   return planRoles({ guildRoles, held, granted, verdicts: new Map(Object.entries(verdicts)), ...rest });
 }
 
-const nothing = { add: [], remove: [], unchanged: [], failed: [], forget: [] };
+const nothing = { add: [], remove: [], unchanged: [], failed: [], forget: [], grant: [] };
 
 test('a wanted role is assigned unless the member has it', () => {
-  expect(plan({ a: 'wanted', b: 'wanted' }, { held: ['b'] })).toEqual({ ...nothing, add: ['a'], unchanged: ['b'] });
+  expect(plan({ a: 'wanted', b: 'wanted' }, { held: ['b'] })).toEqual({
+    ...nothing,
+    add: ['a'],
+    grant: ['a'],
+    unchanged: ['b'],
+  });
 });
 
 test('without Manage Roles nothing is changed, and each role has a failure with the reason', () => {
@@ -53,7 +58,7 @@ test('a role that no binding governs is removed only if a synchronisation assign
 });
 
 test('a granted role that the member has lost is assigned again if wanted, otherwise its grant is deleted', () => {
-  expect(plan({ a: 'wanted' }, { granted: ['a'] })).toEqual({ ...nothing, add: ['a'] });
+  expect(plan({ a: 'wanted' }, { granted: ['a'] })).toEqual({ ...nothing, add: ['a'], grant: ['a'] });
   expect(plan({ a: 'not_wanted' }, { granted: ['a'] })).toEqual({ ...nothing, forget: ['a'] });
 });
 
@@ -65,4 +70,26 @@ test('a role that the bot cannot change fails with a reason, but only if it woul
     ['gone', 'ROLE_UNKNOWN'],
   ]);
   expect(plan({ managed: 'wanted', above: 'not_wanted' }, { held: ['managed'] }).failed).toEqual([]);
+});
+
+const rule = (authority: RoleAuthority, isLasting = false) => ({ rules: new Map([['a', { authority, isLasting }]]) });
+
+test.each<[RoleAuthority, boolean, [other: boolean, granted: boolean]]>([
+  ['grant', true, [false, false]],
+  ['grant', false, [false, false]],
+  ['managed', true, [false, true]],
+  ['managed', false, [false, true]],
+  ['own', true, [true, true]],
+  ['own', false, [true, true]],
+  [null, true, [true, true]],
+  [null, false, [false, true]],
+])('the authority %s decides who loses an unwanted role (verified: %s)', (authority, isVerified, expected) => {
+  const removed = (granted: string[]) =>
+    plan({ a: 'not_wanted' }, { held: ['a'], granted, isVerified, ...rule(authority) }).remove.length > 0;
+  expect([removed([]), removed(['a'])]).toEqual(expected);
+});
+
+test('a role that only bindings with the authority grant give is not stored as assigned', () => {
+  expect(plan({ a: 'wanted' }, rule('grant', true))).toEqual({ ...nothing, add: ['a'] });
+  expect(plan({ a: 'wanted' }, rule('own'))).toEqual({ ...nothing, add: ['a'], grant: ['a'] });
 });

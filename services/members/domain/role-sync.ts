@@ -10,7 +10,7 @@ import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
-import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
+import { concernsUnverified, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
@@ -31,6 +31,21 @@ export interface FollowedMember {
   link: Link;
   member: ChatMember;
   verdicts: readonly RoleVerdict[];
+  /** The nickname of the first binding that matches and has one. */
+  nickname: BindingNickname | undefined;
+}
+
+/** A template of nicknames, and the group whose rank it may name. */
+export interface BindingNickname {
+  template: string;
+  gameGroupId: number | undefined;
+}
+
+/** What the bindings say about a member, and the error if the bindings service could not be asked. */
+interface Followed {
+  verdicts: readonly RoleVerdict[];
+  nickname?: BindingNickname | undefined;
+  error?: unknown;
 }
 
 export interface RoleSyncOptions {
@@ -68,7 +83,7 @@ export class RoleSync {
   async #preview(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const link = await this.#linkOf(guildId, account);
     const verdicts = await this.#evaluate(guildId, link);
-    const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, verdictsByRole(verdicts));
+    const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, evaluatedOf(verdicts));
     if (!plan) throw notInGuild();
     const { add, remove, failed, unchanged } = plan;
     return resultOf(link, verdicts, unchanged, { added: add, removed: remove, failed });
@@ -76,8 +91,8 @@ export class RoleSync {
 
   /**
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
-   * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
-   * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
+   * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault
+   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
    * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
    * Returns the member if it is linked and in the guild.
    */
@@ -87,17 +102,42 @@ export class RoleSync {
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-      const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
-      const done = await changes.applyVerdicts(member, link, verdictsByRole(verdicts), until, { reportsFailures });
+      const { verdicts, nickname, error } = link
+        ? await this.#withLink(guildId, link)
+        : await this.#withoutLink(member);
+      const done = await changes.applyVerdicts(member, link, evaluatedOf(verdicts), until, { reportsFailures });
       if (!done) continue;
+      if (error) throw error;
       const { failed } = done.changes;
       if (!link && failed.length > 0) this.#options.telemetry.rolesNotRevoked(member, failed);
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
       if (!link && failed.length > 0)
         throw new ApiError('NOT_APPLICABLE', { message: 'A granted role cannot be removed' });
-      return link && done.member && { link, member: done.member, verdicts };
+      return link && done.member && { link, member: done.member, verdicts, nickname };
     }
     throw changing();
+  }
+
+  /**
+   * Evaluates the bindings for a member without a game account. If the bindings service fails, the error is returned: the
+   * granted roles are removed all the same, because most guilds have no bindings for such members.
+   */
+  async #withoutLink({ guildId, chatId }: MemberName): Promise<Followed> {
+    const { bindings } = this.#options;
+    try {
+      const stored = (await bindings.listBindings({ guildId })).bindings;
+      if (!concernsUnverified(stored)) return { verdicts: [] };
+      const [member] = await evaluate(bindings, guildId, [{ chatId, gameId: 0 }], { rolesOnly: true });
+      return { verdicts: member?.roles ?? [] };
+    } catch (error) {
+      return { verdicts: [], error };
+    }
+  }
+
+  async #withLink(guildId: string, link: Link): Promise<Followed> {
+    const [member] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly: true });
+    const { roles = [], nicknameTemplate: template, nicknameGroupId: gameGroupId } = member ?? {};
+    return { verdicts: roles, nickname: template === undefined ? undefined : { template, gameGroupId } };
   }
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
@@ -106,7 +146,7 @@ export class RoleSync {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };
-      const done = await this.#options.changes.applyVerdicts(member, link, verdictsByRole(verdicts), until);
+      const done = await this.#options.changes.applyVerdicts(member, link, evaluatedOf(verdicts), until);
       if (done?.isAbsent) throw notInGuild();
       if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }
@@ -119,8 +159,8 @@ export class RoleSync {
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
-  async #evaluate(guildId: string, link: Link, rolesOnly = false): Promise<RoleVerdict[]> {
-    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly });
+  async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {
+    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link]);
     return verdicts?.roles ?? [];
   }
 }

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
-import type { GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
+import type { GuildSettings, MirroringGuild } from '#proto/gen/guild/members/v1/settings.ts';
 import type { MemberEvents } from '../events.ts';
-import { findSettings, lockSettings, updateSettings } from '../store/guild-settings.ts';
+import { findSettings, listMirroringGuilds, lockSettings, updateSettings } from '../store/guild-settings.ts';
 import { startRankPoll } from '../store/rank-polls.ts';
 import type { SettingsTelemetry } from '../telemetry/settings.ts';
 
@@ -43,6 +43,11 @@ export class Settings<View extends object = object> {
 
   of(guildId: string): Promise<GuildSettings> {
     return findSettings(this.#options.database, guildId);
+  }
+
+  /** Returns up to `limit` guilds, after a guild, whose bans are mirrored to the game platform. */
+  mirroringGuilds(after: string, limit: number): Promise<MirroringGuild[]> {
+    return listMirroringGuilds(this.#options.database, after, limit);
   }
 
   /** Changes settings of a guild. A request that changes nothing is not recorded in the audit. */

@@ -1,20 +1,27 @@
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import {
+  Authority,
   type Binding,
   type BindingsServiceService,
   type MemberVerdicts,
   type RoleVerdict,
   Verdict,
 } from '#proto/gen/guild/bindings/v1/bindings.ts';
-import type { RoleVerdicts } from './role-plan.ts';
+import type { RoleAuthority, RoleRule, RoleVerdicts } from './role-plan.ts';
 
 type Bindings = GrpcClient<typeof BindingsServiceService>;
 
-/** The chat and game account of a member whom the bindings service evaluates. */
+/** The chat and game account of a member whom the bindings service evaluates; the game ID is 0 if none is linked. */
 export interface EvaluatedMember {
   chatId: string;
   gameId: number;
+}
+
+/** What the guild's role bindings say about a member: the verdicts on the roles, and the rules of the roles. */
+export interface Evaluated {
+  verdicts: RoleVerdicts;
+  rules: ReadonlyMap<string, RoleRule>;
 }
 
 export interface VerdictScope {
@@ -67,6 +74,29 @@ export function verdictOf({ verdict }: { verdict: Verdict }): 'wanted' | 'not_wa
   return verdict === Verdict.VERDICT_NOT_WANTED ? 'not_wanted' : 'unknown';
 }
 
-export function verdictsByRole(roles: readonly RoleVerdict[]): RoleVerdicts {
-  return new Map(roles.map((role) => [role.chatRoleId, verdictOf(role)]));
+export const evaluatedOf = (roles: readonly RoleVerdict[]): Evaluated => ({
+  verdicts: new Map(roles.map((role) => [role.chatRoleId, verdictOf(role)])),
+  rules: new Map(
+    roles.map((role) => [role.chatRoleId, { authority: authorityOf(role), isLasting: role.lasting }] as const),
+  ),
+});
+
+function authorityOf({ authority }: RoleVerdict): RoleAuthority {
+  switch (authority) {
+    case Authority.AUTHORITY_GRANT:
+      return 'grant';
+    case Authority.AUTHORITY_MANAGED:
+      return 'managed';
+    case Authority.AUTHORITY_OWN:
+      return 'own';
+    default:
+      return null;
+  }
 }
+
+/** True if a binding of the guild may concern members without a game account. */
+export const concernsUnverified = (bindings: readonly Binding[]): boolean =>
+  bindings.some(
+    ({ target, authority }) =>
+      authority !== Authority.AUTHORITY_UNSPECIFIED || (target?.$case === 'linked' && !target.value),
+  );

@@ -6,10 +6,22 @@ import { guildId } from '#proto/rest/schemas.ts';
 import type { Settings } from '../domain/settings.ts';
 
 const getGuildSettings = z.object({ guildId });
+const listMirroringGuilds = z.object({
+  afterGuildId: z.union([z.literal(''), guildId]),
+  limit: z.int().min(1).max(1_000),
+});
 
 /** The gRPC methods of guild.members.v1.GuildSettingsService. */
-export function settingsMethods(settings: Pick<Settings, 'of'>): GrpcHandlers<typeof GuildSettingsServiceService> {
+export function settingsMethods(
+  settings: Pick<Settings, 'of' | 'mirroringGuilds'>,
+): GrpcHandlers<typeof GuildSettingsServiceService> {
   return {
-    getGuildSettings: (message) => settings.of(checked(getGuildSettings, message, 'request').guildId),
+    async getGuildSettings(message) {
+      return { settings: await settings.of(checked(getGuildSettings, message, 'request').guildId) };
+    },
+    async listMirroringGuilds(message) {
+      const { afterGuildId, limit } = checked(listMirroringGuilds, message, 'request');
+      return { guilds: await settings.mirroringGuilds(afterGuildId, limit) };
+    },
   };
 }

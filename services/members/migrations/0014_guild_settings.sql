@@ -16,6 +16,9 @@ CREATE TABLE members.guild_settings (
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
+-- Finds the guilds whose bans are mirrored.
+CREATE INDEX guild_settings_mirroring ON members.guild_settings (guild_id) WHERE mirror_bans_universe_ids <> '{}';
+
 -- The walk through the linked members of each guild that synchronises roles after changes of rank. The table is also a
 -- queue, whose item has one ID in every guild: a worker reads the ranks of a page of members, and sets run_at to the time
 -- of the next page.

@@ -1,5 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
+import type { GuildSettings, MirroringGuild } from '#proto/gen/guild/members/v1/settings.ts';
 
 /** The settings of a guild that has changed none. */
 export const DEFAULT_SETTINGS: GuildSettings = {
@@ -41,6 +41,17 @@ export async function lockSettings(transaction: Queryable, guildId: string): Pro
     [guildId],
   );
   return row ? settingsOf(row) : DEFAULT_SETTINGS;
+}
+
+/** Returns up to `limit` guilds, after a guild, whose settings name universes to which bans are mirrored. */
+export async function listMirroringGuilds(on: Queryable, after: string, limit: number): Promise<MirroringGuild[]> {
+  const rows = await on.query<Omit<MirroringGuild, 'universeIds'> & { universeIds: (number | string)[] }>(
+    `SELECT guild_id AS "guildId", mirror_bans_universe_ids AS "universeIds", mirror_bans_exclude_alts AS "excludeAlts"
+     FROM members.guild_settings
+     WHERE guild_id > $1 AND mirror_bans_universe_ids <> '{}' ORDER BY guild_id LIMIT $2`,
+    [after, limit],
+  );
+  return rows.map(({ universeIds, ...row }) => ({ ...row, universeIds: universeIds.map(Number) }));
 }
 
 /** Stores the changed settings of a guild, whose row the transaction has locked. */

@@ -31,6 +31,8 @@ export interface DecisionsOptions {
    * succeeded.
    */
   onChange: (guildId: string) => void;
+  /** Called in the transaction of each decision about a ban; undefined if bans are not mirrored. */
+  mirror?: ((transaction: Queryable, guildId: string, gameId: number) => Promise<void>) | undefined;
 }
 
 interface AppliedAction {
@@ -105,7 +107,7 @@ export class Decisions {
     gameId: number,
     work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, telemetry, events, onChange } = this.#options;
+    const { idempotency, telemetry, events, onChange, mirror } = this.#options;
     const { guildId } = write;
     let applied: AppliedAction[] = [];
     try {
@@ -113,6 +115,9 @@ export class Decisions {
         const now = await store.lockUser(transaction, guildId, gameId);
         const result = await work(transaction, now);
         applied = result.applied;
+        if (mirror && applied.some(({ punishment }) => punishment.kind === 'ban')) {
+          await mirror(transaction, guildId, gameId);
+        }
         const expired = result.expired.map((punishment) => events.expired(guildId, punishment));
         const decided = applied.map(({ action, punishment }) =>
           action === punishment.kind ? events.created(guildId, punishment) : events.lifted(guildId, punishment, now),

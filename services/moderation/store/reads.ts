@@ -85,6 +85,16 @@ export function listPlayerPunishments(
   );
 }
 
+/** Returns up to `limit` bans in force against a player, the most important first: the one that applies everywhere. */
+export function listPlayerBans(on: Queryable, guildId: string, gameId: number, limit: number): Promise<Punishment[]> {
+  return on.query(
+    `SELECT ${PUNISHMENT_COLUMNS} FROM moderation.punishments
+     WHERE guild_id = $1 AND game_id = $2 AND kind = 'ban' AND ended_at IS NULL AND expires_at > clock_timestamp()
+     ORDER BY place_id LIMIT $3`,
+    [guildId, gameId, limit],
+  );
+}
+
 /**
  * Returns a player's ban and mute in force, in no order: of each kind the one that applies everywhere, otherwise the
  * newest of a place.

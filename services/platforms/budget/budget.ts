@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { currentPurpose, PURPOSES } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
@@ -25,26 +26,39 @@ export interface CallBudgetOptions {
   metrics: Metrics;
 }
 
+/** The maximum number of parts whose slots a process counts in its memory; those of others are counted in Redis only. */
+const MAX_PARTS = 1_000;
+
 /**
  * Delays calls so that all processes together respect a rate limit of a platform: urgent calls first, guilds in
  * rotation.
  */
 export class CallBudget {
+  readonly #options: CallBudgetOptions;
+  readonly #parts = new LRUCache<string, CallBudget>({ max: MAX_PARTS });
   readonly #shared: SharedRedis;
   readonly #platform: string;
   readonly #name: string;
   readonly #allowance: Allowance;
   /** The slots that this process may use while Redis is unavailable. */
   readonly #own: MemorySlots;
-  readonly #waits;
-  readonly #rejected;
+  readonly #waits: ReturnType<Metrics['duration']>;
+  readonly #rejected: ReturnType<Metrics['counterOf']>;
 
-  constructor({ shared, platform, credential, allowance, metrics }: CallBudgetOptions) {
+  /** `whole` is the budget of which this one is a part. */
+  constructor(options: CallBudgetOptions, whole?: CallBudget) {
+    const { shared, platform, credential, allowance, metrics } = options;
+    this.#options = options;
     this.#shared = shared;
     this.#platform = platform;
     this.#name = credentialName(credential);
     this.#allowance = allowance;
     this.#own = new MemorySlots({ ...allowance, slots: Math.max(1, Math.floor(allowance.slots / shared.processes)) });
+    if (whole) {
+      this.#waits = whole.#waits;
+      this.#rejected = whole.#rejected;
+      return;
+    }
     this.#waits = metrics.duration(
       `${platform}_budget_wait_seconds`,
       `Time that a call to the ${platform} platform waited until the rate limit allowed it`,
@@ -64,6 +78,15 @@ export class CallBudget {
         (gauge) => gauge.set(shared.isDegraded ? 1 : 0),
       )
       .set(0);
+  }
+
+  /** Returns the budget of a part of the platform that has this rate limit for itself, such as a universe. */
+  ofPart(part: string): CallBudget {
+    const known = this.#parts.get(part);
+    if (known) return known;
+    const budget = new CallBudget({ ...this.#options, credential: `${this.#options.credential} ${part}` }, this);
+    this.#parts.set(part, budget);
+    return budget;
   }
 
   /**

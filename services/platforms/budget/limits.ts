@@ -86,6 +86,19 @@ export class PlatformLimits {
     }
   }
 
+  /**
+   * Throws UNAVAILABLE during a pause that another process reported. Called immediately before a request is sent: the call
+   * may have waited since `admit`.
+   */
+  async requireNoPause(limit: string): Promise<void> {
+    const [host, one] = this.#keys(limit);
+    const pauses = await this.#options.shared.run((redis) =>
+      Promise.all([host, one].map((key) => redis.pttl(key as string))),
+    );
+    const ms = Math.max(0, ...(pauses ?? []));
+    if (ms > 0) throw this.#limitedError(ms);
+  }
+
   /** Shares the rate limits that a response reports with the other processes, without waiting for Redis. */
   note(limit: string, { bucket, pause, isInvalid }: ResponseLimits): void {
     if (isInvalid) this.#own.add();
@@ -102,10 +115,13 @@ export class PlatformLimits {
   }
 
   #run(script: Script, redis: RedisClient, limit: string, values: (string | number)[]): Promise<unknown> {
+    return script.run(redis, this.#keys(limit), values);
+  }
+
+  #keys(limit: string): string[] {
     // The braces put all Redis keys of a host into one slot of a Redis Cluster.
     const names = ['pause', `pause:${limit}`, `bucket:${limit}`, 'invalid'];
-    const keys = names.map((name) => `{limits:${this.#name}}:${name}`);
-    return script.run(redis, keys, values);
+    return names.map((name) => `{limits:${this.#name}}:${name}`);
   }
 
   #limitedError(ms: number): ApiError {

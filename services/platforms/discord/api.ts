@@ -73,6 +73,7 @@ export class DiscordApi {
     const platform = 'chat platform';
     const pace = {
       run: (_limit: string, call: () => Promise<HostResponse>) => call(),
+      requireNoPause: (limit: string) => this.#limits.requireNoPause(limit),
       note: (limit: string, response: HostResponse) => this.#note(limit, response),
     };
     this.host = new PlatformHost({ ...options, name: 'chat', platform, url: config.CHAT_API_URL, pace });

@@ -14,6 +14,7 @@ import type { PlatformResponse } from '../http/host.ts';
 import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
 import { DiscordApplication } from './application.ts';
 import { lacksGuildAccess } from './errors.ts';
+import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
@@ -123,6 +124,11 @@ export class Discord implements ChatPlatform {
       limit: `nicknames of ${guildId}`,
       rejectionKey: `nickname of ${chatId} in ${guildId}`,
     });
+  }
+
+  /** Returns how the platform's websocket is reached. */
+  gatewayInfo(): Promise<GatewayInfo> {
+    return readGatewayInfo(this.#api);
   }
 
   async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {

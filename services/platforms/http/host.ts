@@ -48,6 +48,8 @@ export interface PlatformHostOptions extends PlatformOptions {
 export interface Pace {
   /** Makes a call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
   run(limit: string, call: () => Promise<HostResponse>): Promise<HostResponse>;
+  /** Throws UNAVAILABLE during a pause that another process knows of. Awaited immediately before a request is sent. */
+  requireNoPause(limit: string): Promise<void>;
   /** Receives every response of the host, including a 429, to learn the state of the rate limits. */
   note(limit: string, response: HostResponse): void;
 }
@@ -153,6 +155,8 @@ export class PlatformHost {
   async #send(path: string, limit: string, options: CallOptions): Promise<HostResponse> {
     this.requireNoPause(limit);
     await options.beforeCall?.();
+    await this.#options.pace?.requireNoPause(limit);
+    this.requireNoPause(limit);
     const response = await this.#breaker.run(() => this.#traced(path, options));
     this.#options.pace?.note(limit, response);
     if (response.status === 429) {

@@ -43,18 +43,22 @@ export interface CloudPaceOptions {
   config: OpenCloudConfig;
   shared: SharedRedis;
   metrics: Metrics;
-  /** The rate limits of Open Cloud per key owner, by name. */
+  /** The rate limits of Open Cloud per key owner, or per universe, by name. */
   allowances: Readonly<Record<string, Allowance>>;
 }
 
-/** Limits the rate of the calls of all processes to Open Cloud. Each call must name one of the rate limits. */
+/**
+ * Limits the rate of the calls of all processes to Open Cloud. Each call must name one of the rate limits. If a rate limit
+ * is one of each universe, its name is followed by the universe, as in `restriction-read 30001`.
+ */
 export function cloudPace({ allowances, ...options }: CloudPaceOptions): Pace {
   const newBudget = budgetsOf(options);
   const budgets = new Map(Object.entries(allowances).map(([name, allowance]) => [name, newBudget(name, allowance)]));
   return paceOf({ ...options, host: 'apis', url: options.config.GAME_APIS_URL }, (limit) => {
-    const budget = budgets.get(limit);
+    const [name = '', universeId] = limit.split(' ');
+    const budget = budgets.get(name);
     if (!budget) throw new Error(`no rate limit ${limit}`);
-    return budget;
+    return universeId === undefined ? budget : budget.ofPart(universeId);
   });
 }
 
@@ -88,6 +92,7 @@ function paceOf(
       const guildId = requestContext.getStore()?.guildId ?? '';
       return budgetOf(limit).run(guildId, until - performance.now(), call);
     },
+    requireNoPause: (limit) => limits.requireNoPause(limit),
     note: (limit, response) => limits.note(limit, { pause: pauseOf(response), isInvalid: false }),
   };
 }

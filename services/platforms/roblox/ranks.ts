@@ -13,6 +13,11 @@ const TTL_MS = 30_000;
 const MAX_CACHED_USERS = 5_000;
 /** The maximum number of users in one filter of Open Cloud. */
 const BATCH = 50;
+/**
+ * Background work makes at most one call in this time, in milliseconds: 200 of the 300 calls a minute that Open Cloud
+ * allows.
+ */
+const GATHER_MS = 300;
 /** The error code with which the game platform's host for groups says "The user is invalid or does not exist." */
 const UNKNOWN_USER = 3;
 const ACCOUNT_REJECTED = 'The game platform rejects requests about this account';
@@ -49,6 +54,7 @@ export class UserRanks {
       clock,
       load,
       isCacheable: (holdings) => !(holdings instanceof ApiError),
+      gatherMs: GATHER_MS,
     });
   }
 

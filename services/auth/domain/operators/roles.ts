@@ -11,7 +11,11 @@ import { EventAdminServiceService, WebhookAdminServiceService } from '#proto/gen
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
-import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+import {
+  BanMirrorAdminServiceService,
+  RecordAdminServiceService,
+  ShieldAdminServiceService,
+} from '#proto/gen/guild/moderation/v1/admin.ts';
 
 /** The roles of operators, in ascending order. Each role includes the roles before it. */
 export const ROLES = ['viewer', 'support', 'admin', 'owner'] as const;
@@ -105,6 +109,11 @@ const RULES = [
     services: ['moderation'],
     definition: ShieldAdminServiceService,
     methods: { addEntry: change('support'), removeEntry: change('support'), listEntries: read('viewer') },
+  }),
+  rulesOf({
+    services: ['moderation'],
+    definition: BanMirrorAdminServiceService,
+    methods: { reconcile: change('support'), listDrift: read('viewer') },
   }),
   rulesOf({
     services: ['moderation'],

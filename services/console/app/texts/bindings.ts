@@ -1,4 +1,4 @@
-import type { BindingType } from '#clients/typescript/src/operations-types.ts';
+import type { BindingAuthority, BindingType } from '#clients/typescript/src/operations-types.ts';
 
 export const bindingTypeTexts: Record<BindingType, { label: string; hint: string }> = {
   group_rank: { label: 'Rank in a group', hint: 'Members of a group of the game platform, from one rank to another.' },
@@ -6,6 +6,18 @@ export const bindingTypeTexts: Record<BindingType, { label: string; hint: string
   badge: { label: 'Badge', hint: 'Everybody who has earned a badge.' },
   asset: { label: 'Item', hint: 'Everybody who owns an item, such as a hat or a shirt.' },
   account_age: { label: 'Age of the account', hint: 'Everybody whose account is at least some days old.' },
+  verified: { label: 'Verified', hint: 'Everybody with a linked game account.' },
+  unverified: { label: 'Not verified', hint: 'Everybody without a linked game account.' },
+};
+
+export const authorityTexts: Record<BindingAuthority | '', { label: string; hint: string }> = {
+  '': {
+    label: 'As usual',
+    hint: 'A sync takes it from verified members, whoever gave it; from others only if it gave it.',
+  },
+  grant: { label: 'Never', hint: 'The role stays once it was given.' },
+  managed: { label: 'If a sync gave it', hint: 'A role that somebody else gave stays.' },
+  own: { label: 'Always', hint: 'Whoever gave it, also from members without a linked game account.' },
 };
 
 export const bindingsTexts = {
@@ -48,6 +60,9 @@ export const conditionTexts = {
   badge: (id: number) => `Has badge ${id}`,
   age: (platform: 'chat' | 'game', days: number) =>
     `${platform === 'chat' ? 'Chat' : 'Game'} account is at least ${days} ${days === 1 ? 'day' : 'days'} old`,
+  verified: 'Has a linked game account',
+  unverified: 'Has no linked game account',
+  and: '; and ',
   unknown: 'Unknown condition',
 };
 
@@ -71,6 +86,9 @@ export const editorTexts = {
   findRole: 'Find a role',
   noRole: 'No role has this name.',
   conditionStep: '2. Who gets it?',
+  authority: 'Who does not match loses the role',
+  nickname: 'Nickname of members who match',
+  nicknameHint: 'Optional. May hold {game_username}, {chat_username} and {rank_name}.',
   type: 'Condition',
   groupId: 'Group ID',
   groupHint: 'The number in the address of the group’s page.',

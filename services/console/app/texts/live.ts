@@ -38,6 +38,7 @@ export const liveTexts = {
 /** What an event says after the name of the person whom it is about. */
 export const eventTexts = {
   'ban.created': (reason: string) => `was banned: ${reason}`,
+  'ban.drifted': 'had a ban that differed from the game platform; both are made equal',
   'ban.expired': 'is no longer banned, the ban has ended',
   'ban.lifted': 'was unbanned',
   'mute.created': (reason: string) => `was muted: ${reason}`,

@@ -35,6 +35,7 @@ export const shellTexts = {
     webhooks: 'Webhooks',
     audit: 'Audit and data',
     access: 'Access',
+    settings: 'Settings',
     account: 'Account',
     guilds: 'Your guilds',
     signIn: 'Sign in',

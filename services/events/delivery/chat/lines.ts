@@ -26,6 +26,10 @@ export const LINES: Record<EventType | 'webhook.test', Line> = {
   'ban.created': { title: 'Player banned', details: punishment },
   'ban.lifted': { title: 'Ban lifted', details: lifted },
   'ban.expired': { title: 'Ban expired', details: lifted },
+  'ban.drifted': {
+    title: 'Ban differed from the game platform',
+    details: [player, labelled('universe', 'universe_id'), labelled('place', 'place_id')],
+  },
   'mute.created': { title: 'Player muted', details: punishment },
   'mute.lifted': { title: 'Mute lifted', details: lifted },
   'mute.expired': { title: 'Mute expired', details: lifted },

@@ -12,6 +12,27 @@ export const protobufPackage = "guild.bindings.v1";
 
 export const protobufFileName = "guild/bindings/v1/bindings.proto";
 
+/** When a role is removed from a member who does not match. */
+export const Authority = {
+  /** AUTHORITY_UNSPECIFIED - Not chosen: as AUTHORITY_OWN for members with a linked game account, as AUTHORITY_MANAGED for others. */
+  AUTHORITY_UNSPECIFIED: 0,
+  /** AUTHORITY_GRANT - Never. */
+  AUTHORITY_GRANT: 1,
+  /** AUTHORITY_MANAGED - If an earlier sync assigned it. */
+  AUTHORITY_MANAGED: 2,
+  /** AUTHORITY_OWN - Always, whoever assigned it. */
+  AUTHORITY_OWN: 3,
+} as const;
+
+export type Authority = typeof Authority[keyof typeof Authority];
+
+export namespace Authority {
+  export type AUTHORITY_UNSPECIFIED = typeof Authority.AUTHORITY_UNSPECIFIED;
+  export type AUTHORITY_GRANT = typeof Authority.AUTHORITY_GRANT;
+  export type AUTHORITY_MANAGED = typeof Authority.AUTHORITY_MANAGED;
+  export type AUTHORITY_OWN = typeof Authority.AUTHORITY_OWN;
+}
+
 export const Verdict = {
   VERDICT_UNSPECIFIED: 0,
   VERDICT_WANTED: 1,
@@ -40,6 +61,24 @@ export interface Binding {
     | { $case: "assetId"; value: number }
     | { $case: "badgeId"; value: number }
     | { $case: "accountAge"; value: AccountAge }
+    | //
+    /** Whether a game account must be linked (true), or must not be linked (false). */
+    { $case: "linked"; value: boolean }
+    | undefined;
+  /** At most 5. All of them must match as well. */
+  conditions: Condition[];
+  authority: Authority;
+  nicknameTemplate?: string | undefined;
+}
+
+export interface Condition {
+  target?:
+    | { $case: "groupRank"; value: GroupRank }
+    | { $case: "gamepassId"; value: number }
+    | { $case: "assetId"; value: number }
+    | { $case: "badgeId"; value: number }
+    | { $case: "accountAge"; value: AccountAge }
+    | { $case: "linked"; value: boolean }
     | undefined;
 }
 
@@ -89,9 +128,10 @@ export interface EvaluateRequest {
   planned?: Binding | undefined;
 }
 
-/** A verified member. The age of the chat account is derived from its ID. */
+/** A member of the guild. The age of the chat account is derived from its ID. */
 export interface Member {
   chatId: string;
+  /** 0 if no game account is linked. Only bindings that require this match then. */
   gameId: number;
 }
 
@@ -111,6 +151,9 @@ export interface MemberVerdicts {
   incomplete: boolean;
   /** Set if a verdict is unknown because the game platform rejects calls about this account. Retries fail for a while. */
   rejected: boolean;
+  /** The template of the first binding that matches and has one, with the group whose rank the template may name. */
+  nicknameTemplate?: string | undefined;
+  nicknameGroupId?: number | undefined;
 }
 
 /**
@@ -121,6 +164,10 @@ export interface RoleVerdict {
   chatRoleId: string;
   verdict: Verdict;
   bindings: BindingVerdict[];
+  /** The strongest authority of the bindings of the role: own, unspecified, managed, grant. */
+  authority: Authority;
+  /** Set if the role is wanted because of bindings with AUTHORITY_GRANT only, so that no sync removes it later. */
+  lasting: boolean;
 }
 
 export interface BindingVerdict {
@@ -147,6 +194,13 @@ export interface BindingChange {
   /** Unset fields stay as they are. */
   minRank?: number | undefined;
   maxRank?: number | undefined;
+  authority?: Authority | undefined;
+  conditions?: Conditions | undefined;
+}
+
+/** At most 5. */
+export interface Conditions {
+  conditions: Condition[];
 }
 
 export interface PlanBindingResponse {
@@ -155,7 +209,15 @@ export interface PlanBindingResponse {
 }
 
 function createBaseBinding(): Binding {
-  return { id: 0, chatRoleId: "", priority: undefined, target: undefined };
+  return {
+    id: 0,
+    chatRoleId: "",
+    priority: undefined,
+    target: undefined,
+    conditions: [],
+    authority: 0,
+    nicknameTemplate: undefined,
+  };
 }
 
 export const Binding: MessageFns<Binding> = {
@@ -185,6 +247,18 @@ export const Binding: MessageFns<Binding> = {
       case "accountAge":
         AccountAge.encode(message.target.value, writer.uint32(66).fork()).join();
         break;
+      case "linked":
+        writer.uint32(72).bool(message.target.value);
+        break;
+    }
+    for (const v of message.conditions) {
+      Condition.encode(v!, writer.uint32(82).fork()).join();
+    }
+    if (message.authority !== 0) {
+      writer.uint32(88).int32(message.authority);
+    }
+    if (message.nicknameTemplate !== undefined) {
+      writer.uint32(98).string(message.nicknameTemplate);
     }
     return writer;
   },
@@ -264,6 +338,141 @@ export const Binding: MessageFns<Binding> = {
             }
 
             message.target = { $case: "accountAge", value: AccountAge.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.target = { $case: "linked", value: reader.bool() };
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.conditions.push(Condition.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.authority = reader.int32() as any;
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.nicknameTemplate = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCondition(): Condition {
+  return { target: undefined };
+}
+
+export const Condition: MessageFns<Condition> = {
+  encode(message: Condition, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.target?.$case) {
+      case "groupRank":
+        GroupRank.encode(message.target.value, writer.uint32(10).fork()).join();
+        break;
+      case "gamepassId":
+        writer.uint32(16).int64(message.target.value);
+        break;
+      case "assetId":
+        writer.uint32(24).int64(message.target.value);
+        break;
+      case "badgeId":
+        writer.uint32(32).int64(message.target.value);
+        break;
+      case "accountAge":
+        AccountAge.encode(message.target.value, writer.uint32(42).fork()).join();
+        break;
+      case "linked":
+        writer.uint32(48).bool(message.target.value);
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Condition {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCondition();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.target = { $case: "groupRank", value: GroupRank.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.target = { $case: "gamepassId", value: longToNumber(reader.int64()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.target = { $case: "assetId", value: longToNumber(reader.int64()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.target = { $case: "badgeId", value: longToNumber(reader.int64()) };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.target = { $case: "accountAge", value: AccountAge.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.target = { $case: "linked", value: reader.bool() };
             continue;
           }
         }
@@ -720,7 +929,14 @@ export const EvaluateResponse: MessageFns<EvaluateResponse> = {
 };
 
 function createBaseMemberVerdicts(): MemberVerdicts {
-  return { chatId: "", roles: [], incomplete: false, rejected: false };
+  return {
+    chatId: "",
+    roles: [],
+    incomplete: false,
+    rejected: false,
+    nicknameTemplate: undefined,
+    nicknameGroupId: undefined,
+  };
 }
 
 export const MemberVerdicts: MessageFns<MemberVerdicts> = {
@@ -736,6 +952,12 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
     }
     if (message.rejected !== false) {
       writer.uint32(32).bool(message.rejected);
+    }
+    if (message.nicknameTemplate !== undefined) {
+      writer.uint32(42).string(message.nicknameTemplate);
+    }
+    if (message.nicknameGroupId !== undefined) {
+      writer.uint32(48).int64(message.nicknameGroupId);
     }
     return writer;
   },
@@ -785,6 +1007,22 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
             message.rejected = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.nicknameTemplate = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.nicknameGroupId = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -799,7 +1037,7 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
 };
 
 function createBaseRoleVerdict(): RoleVerdict {
-  return { chatRoleId: "", verdict: 0, bindings: [] };
+  return { chatRoleId: "", verdict: 0, bindings: [], authority: 0, lasting: false };
 }
 
 export const RoleVerdict: MessageFns<RoleVerdict> = {
@@ -812,6 +1050,12 @@ export const RoleVerdict: MessageFns<RoleVerdict> = {
     }
     for (const v of message.bindings) {
       BindingVerdict.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.authority !== 0) {
+      writer.uint32(32).int32(message.authority);
+    }
+    if (message.lasting !== false) {
+      writer.uint32(40).bool(message.lasting);
     }
     return writer;
   },
@@ -851,6 +1095,22 @@ export const RoleVerdict: MessageFns<RoleVerdict> = {
             }
 
             message.bindings.push(BindingVerdict.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.authority = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.lasting = reader.bool();
             continue;
           }
         }
@@ -1016,7 +1276,7 @@ export const PlanBindingRequest: MessageFns<PlanBindingRequest> = {
 };
 
 function createBaseBindingChange(): BindingChange {
-  return { bindingId: 0, minRank: undefined, maxRank: undefined };
+  return { bindingId: 0, minRank: undefined, maxRank: undefined, authority: undefined, conditions: undefined };
 }
 
 export const BindingChange: MessageFns<BindingChange> = {
@@ -1029,6 +1289,12 @@ export const BindingChange: MessageFns<BindingChange> = {
     }
     if (message.maxRank !== undefined) {
       writer.uint32(24).int32(message.maxRank);
+    }
+    if (message.authority !== undefined) {
+      writer.uint32(32).int32(message.authority);
+    }
+    if (message.conditions !== undefined) {
+      Conditions.encode(message.conditions, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -1068,6 +1334,68 @@ export const BindingChange: MessageFns<BindingChange> = {
             }
 
             message.maxRank = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.authority = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.conditions = Conditions.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseConditions(): Conditions {
+  return { conditions: [] };
+}
+
+export const Conditions: MessageFns<Conditions> = {
+  encode(message: Conditions, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.conditions) {
+      Condition.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Conditions {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConditions();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.conditions.push(Condition.decode(reader, reader.uint32()));
             continue;
           }
         }

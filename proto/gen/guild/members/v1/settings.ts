@@ -12,8 +12,30 @@ export const protobufPackage = "guild.members.v1";
 
 export const protobufFileName = "guild/members/v1/settings.proto";
 
+export interface ListMirroringGuildsRequest {
+  /** The last guild of the previous page; empty for the first page. */
+  afterGuildId: string;
+  /** 1 to 1000. */
+  limit: number;
+}
+
+export interface ListMirroringGuildsResponse {
+  guilds: MirroringGuild[];
+}
+
+export interface MirroringGuild {
+  guildId: string;
+  universeIds: number[];
+  /** Whether a mirrored ban leaves out the alternative accounts of the player. */
+  excludeAlts: boolean;
+}
+
 export interface GetGuildSettingsRequest {
   guildId: string;
+}
+
+export interface GetGuildSettingsResponse {
+  settings?: GuildSettings | undefined;
 }
 
 export interface GuildSettings {
@@ -39,6 +61,191 @@ export interface GuildSettings {
   /** Increases with every change; 0 if the guild has changed nothing. */
   version: number;
 }
+
+function createBaseListMirroringGuildsRequest(): ListMirroringGuildsRequest {
+  return { afterGuildId: "", limit: 0 };
+}
+
+export const ListMirroringGuildsRequest: MessageFns<ListMirroringGuildsRequest> = {
+  encode(message: ListMirroringGuildsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.afterGuildId !== "") {
+      writer.uint32(10).string(message.afterGuildId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListMirroringGuildsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListMirroringGuildsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.afterGuildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListMirroringGuildsResponse(): ListMirroringGuildsResponse {
+  return { guilds: [] };
+}
+
+export const ListMirroringGuildsResponse: MessageFns<ListMirroringGuildsResponse> = {
+  encode(message: ListMirroringGuildsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.guilds) {
+      MirroringGuild.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListMirroringGuildsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListMirroringGuildsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guilds.push(MirroringGuild.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMirroringGuild(): MirroringGuild {
+  return { guildId: "", universeIds: [], excludeAlts: false };
+}
+
+export const MirroringGuild: MessageFns<MirroringGuild> = {
+  encode(message: MirroringGuild, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.universeIds.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.universeIds) {
+        writer.int64(v);
+      }
+      writer.join();
+    }
+    if (message.excludeAlts !== false) {
+      writer.uint32(24).bool(message.excludeAlts);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MirroringGuild {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMirroringGuild();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.universeIds.push(longToNumber(reader.int64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.universeIds.push(longToNumber(reader.int64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.excludeAlts = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseGetGuildSettingsRequest(): GetGuildSettingsRequest {
   return { guildId: "" };
@@ -71,6 +278,52 @@ export const GetGuildSettingsRequest: MessageFns<GetGuildSettingsRequest> = {
             }
 
             message.guildId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetGuildSettingsResponse(): GetGuildSettingsResponse {
+  return { settings: undefined };
+}
+
+export const GetGuildSettingsResponse: MessageFns<GetGuildSettingsResponse> = {
+  encode(message: GetGuildSettingsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.settings !== undefined) {
+      GuildSettings.encode(message.settings, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetGuildSettingsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetGuildSettingsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.settings = GuildSettings.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -255,14 +508,29 @@ export const GuildSettingsServiceService = {
     requestSerialize: (value: GetGuildSettingsRequest): Buffer =>
       Buffer.from(GetGuildSettingsRequest.encode(value).finish()),
     requestDeserialize: (value: Buffer): GetGuildSettingsRequest => GetGuildSettingsRequest.decode(value),
-    responseSerialize: (value: GuildSettings): Buffer => Buffer.from(GuildSettings.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GuildSettings => GuildSettings.decode(value),
+    responseSerialize: (value: GetGuildSettingsResponse): Buffer =>
+      Buffer.from(GetGuildSettingsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetGuildSettingsResponse => GetGuildSettingsResponse.decode(value),
+  },
+  /** A page of the guilds whose bans are mirrored to the game platform, ordered by ID. */
+  listMirroringGuilds: {
+    path: "/guild.members.v1.GuildSettingsService/ListMirroringGuilds" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListMirroringGuildsRequest): Buffer =>
+      Buffer.from(ListMirroringGuildsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListMirroringGuildsRequest => ListMirroringGuildsRequest.decode(value),
+    responseSerialize: (value: ListMirroringGuildsResponse): Buffer =>
+      Buffer.from(ListMirroringGuildsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListMirroringGuildsResponse => ListMirroringGuildsResponse.decode(value),
   },
 } as const;
 
 export interface GuildSettingsServiceServer extends UntypedServiceImplementation {
   /** The settings of a guild. A guild that has changed none has the defaults. */
-  getGuildSettings: handleUnaryCall<GetGuildSettingsRequest, GuildSettings>;
+  getGuildSettings: handleUnaryCall<GetGuildSettingsRequest, GetGuildSettingsResponse>;
+  /** A page of the guilds whose bans are mirrored to the game platform, ordered by ID. */
+  listMirroringGuilds: handleUnaryCall<ListMirroringGuildsRequest, ListMirroringGuildsResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

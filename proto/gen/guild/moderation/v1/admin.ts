@@ -81,6 +81,64 @@ export interface ListEntriesResponse {
   entries: ShieldEntry[];
 }
 
+export interface ReconcileRequest {
+  guildId: string;
+  /** The person who makes the request, for the log. */
+  actor: string;
+}
+
+export interface ReconcileResponse {
+  universeIds: number[];
+  /** Unix milliseconds: a later comparison includes everything up to now. */
+  requestedAtMs: number;
+}
+
+export interface ListDriftRequest {
+  guildId: string;
+  /** 1 to 1000. */
+  limit: number;
+  /** The last player of the previous page; 0 for the first page. */
+  afterGameId: number;
+}
+
+export interface ListDriftResponse {
+  universes: UniverseComparison[];
+  differences: BanDifference[];
+}
+
+/** The last comparison of all bans with a universe. */
+export interface UniverseComparison {
+  universeId: number;
+  /** Unix milliseconds. Unset: never compared. */
+  comparedAtMs?:
+    | number
+    | undefined;
+  /** The restrictions that the platform listed, and the unexpected differences. */
+  compared?: number | undefined;
+  drifted?: number | undefined;
+  nextAt: number;
+  /** Why the last reading failed. */
+  lastError?: string | undefined;
+}
+
+/** A player whose bans and restrictions are being made equal. */
+export interface BanDifference {
+  gameId: number;
+  /** Unset: not known yet, or the whole universe. */
+  universeId?: number | undefined;
+  placeId?:
+    | number
+    | undefined;
+  /** When a comparison of all bans found the difference. Unset: it is the result of a decision. */
+  driftedAt?:
+    | number
+    | undefined;
+  /** The task: queued or dead. Unset: there is none. */
+  state?: string | undefined;
+  attempts: number;
+  lastError?: string | undefined;
+}
+
 export interface ShowPlayerRequest {
   guildId: string;
   gameId: number;
@@ -662,6 +720,487 @@ export const ListEntriesResponse: MessageFns<ListEntriesResponse> = {
   },
 };
 
+function createBaseReconcileRequest(): ReconcileRequest {
+  return { guildId: "", actor: "" };
+}
+
+export const ReconcileRequest: MessageFns<ReconcileRequest> = {
+  encode(message: ReconcileRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(18).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReconcileRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReconcileRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReconcileResponse(): ReconcileResponse {
+  return { universeIds: [], requestedAtMs: 0 };
+}
+
+export const ReconcileResponse: MessageFns<ReconcileResponse> = {
+  encode(message: ReconcileResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.universeIds.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.universeIds) {
+        writer.int64(v);
+      }
+      writer.join();
+    }
+    if (message.requestedAtMs !== 0) {
+      writer.uint32(16).int64(message.requestedAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReconcileResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReconcileResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.universeIds.push(longToNumber(reader.int64()));
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.universeIds.push(longToNumber(reader.int64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.requestedAtMs = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListDriftRequest(): ListDriftRequest {
+  return { guildId: "", limit: 0, afterGameId: 0 };
+}
+
+export const ListDriftRequest: MessageFns<ListDriftRequest> = {
+  encode(message: ListDriftRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    if (message.afterGameId !== 0) {
+      writer.uint32(24).int64(message.afterGameId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListDriftRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListDriftRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.afterGameId = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListDriftResponse(): ListDriftResponse {
+  return { universes: [], differences: [] };
+}
+
+export const ListDriftResponse: MessageFns<ListDriftResponse> = {
+  encode(message: ListDriftResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.universes) {
+      UniverseComparison.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.differences) {
+      BanDifference.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListDriftResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListDriftResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.universes.push(UniverseComparison.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.differences.push(BanDifference.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUniverseComparison(): UniverseComparison {
+  return {
+    universeId: 0,
+    comparedAtMs: undefined,
+    compared: undefined,
+    drifted: undefined,
+    nextAt: 0,
+    lastError: undefined,
+  };
+}
+
+export const UniverseComparison: MessageFns<UniverseComparison> = {
+  encode(message: UniverseComparison, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.universeId !== 0) {
+      writer.uint32(8).int64(message.universeId);
+    }
+    if (message.comparedAtMs !== undefined) {
+      writer.uint32(16).int64(message.comparedAtMs);
+    }
+    if (message.compared !== undefined) {
+      writer.uint32(24).int64(message.compared);
+    }
+    if (message.drifted !== undefined) {
+      writer.uint32(32).int64(message.drifted);
+    }
+    if (message.nextAt !== 0) {
+      writer.uint32(40).int64(message.nextAt);
+    }
+    if (message.lastError !== undefined) {
+      writer.uint32(50).string(message.lastError);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UniverseComparison {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUniverseComparison();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.universeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.comparedAtMs = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.compared = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.drifted = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.nextAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.lastError = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseBanDifference(): BanDifference {
+  return {
+    gameId: 0,
+    universeId: undefined,
+    placeId: undefined,
+    driftedAt: undefined,
+    state: undefined,
+    attempts: 0,
+    lastError: undefined,
+  };
+}
+
+export const BanDifference: MessageFns<BanDifference> = {
+  encode(message: BanDifference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.gameId !== 0) {
+      writer.uint32(8).int64(message.gameId);
+    }
+    if (message.universeId !== undefined) {
+      writer.uint32(16).int64(message.universeId);
+    }
+    if (message.placeId !== undefined) {
+      writer.uint32(24).int64(message.placeId);
+    }
+    if (message.driftedAt !== undefined) {
+      writer.uint32(32).int64(message.driftedAt);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(42).string(message.state);
+    }
+    if (message.attempts !== 0) {
+      writer.uint32(48).int32(message.attempts);
+    }
+    if (message.lastError !== undefined) {
+      writer.uint32(58).string(message.lastError);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BanDifference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBanDifference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.gameId = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.universeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.driftedAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.attempts = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.lastError = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseShowPlayerRequest(): ShowPlayerRequest {
   return { guildId: "", gameId: 0 };
 }
@@ -961,6 +1500,38 @@ export interface ShieldAdminServiceServer extends UntypedServiceImplementation {
   removeEntry: handleUnaryCall<RemoveEntryRequest, RemoveEntryResponse>;
   /** A page of the list, ordered by player. */
   listEntries: handleUnaryCall<ListEntriesRequest, ListEntriesResponse>;
+}
+
+/** The mirror of bans on the game platform, for operators. */
+export type BanMirrorAdminServiceService = typeof BanMirrorAdminServiceService;
+export const BanMirrorAdminServiceService = {
+  /** Compares all bans of a guild with the game platform as soon as possible. NOT_FOUND if they are not mirrored. */
+  reconcile: {
+    path: "/guild.moderation.v1.BanMirrorAdminService/Reconcile" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReconcileRequest): Buffer => Buffer.from(ReconcileRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReconcileRequest => ReconcileRequest.decode(value),
+    responseSerialize: (value: ReconcileResponse): Buffer => Buffer.from(ReconcileResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReconcileResponse => ReconcileResponse.decode(value),
+  },
+  /** The last comparisons, and a page of the differences that are not resolved, ordered by player. */
+  listDrift: {
+    path: "/guild.moderation.v1.BanMirrorAdminService/ListDrift" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListDriftRequest): Buffer => Buffer.from(ListDriftRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListDriftRequest => ListDriftRequest.decode(value),
+    responseSerialize: (value: ListDriftResponse): Buffer => Buffer.from(ListDriftResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListDriftResponse => ListDriftResponse.decode(value),
+  },
+} as const;
+
+export interface BanMirrorAdminServiceServer extends UntypedServiceImplementation {
+  /** Compares all bans of a guild with the game platform as soon as possible. NOT_FOUND if they are not mirrored. */
+  reconcile: handleUnaryCall<ReconcileRequest, ReconcileResponse>;
+  /** The last comparisons, and a page of the differences that are not resolved, ordered by player. */
+  listDrift: handleUnaryCall<ListDriftRequest, ListDriftResponse>;
 }
 
 /** Read access to bans and mutes for operators. */

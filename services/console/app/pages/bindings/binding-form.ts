@@ -1,6 +1,9 @@
 import type {
   AddBindingArgs,
   Binding,
+  BindingAuthority,
+  BindingCondition,
+  BindingConditionInput,
   BindingType,
   Platform,
   PreviewBindingArgs,
@@ -21,6 +24,11 @@ export interface BindingForm {
   platform: Platform;
   days: string;
   priority: string;
+  /** When members who do not match lose the role; empty if it is left to the default. */
+  authority: BindingAuthority | '';
+  nicknameTemplate: string;
+  /** Further conditions of a removed binding, which is added again with them. */
+  conditions: readonly BindingConditionInput[];
 }
 
 export const NEW_BINDING: BindingForm = {
@@ -35,6 +43,9 @@ export const NEW_BINDING: BindingForm = {
   platform: 'game',
   days: '30',
   priority: '',
+  authority: '',
+  nicknameTemplate: '',
+  conditions: [],
 };
 
 const textOf = (value: number | null) => (value === null ? '' : String(value));
@@ -53,8 +64,17 @@ export function formOf(binding: Binding): BindingForm {
     platform: binding.account_age_platform ?? 'game',
     days: textOf(binding.account_age_min_days),
     priority: textOf(binding.priority),
+    authority: binding.authority ?? '',
+    nicknameTemplate: binding.nickname_template ?? '',
+    conditions: (binding.conditions ?? []).map(conditionInput),
   };
 }
+
+/** Converts a condition of a response to the form that requests have. */
+const conditionInput = (condition: BindingCondition): BindingConditionInput =>
+  conditionArgs(formOf({ ...condition, ...NO_BINDING }));
+
+const NO_BINDING = { id: 0, chat_role_id: '', chat_role_name: null, game_group_name: null, priority: null };
 
 export type BindingFaults = Partial<Record<keyof BindingForm, string>>;
 
@@ -88,6 +108,9 @@ function faultsOfType({ type, groupId, minRank, maxRank, gamepassId, assetId, ba
       return isId(assetId) ? {} : { assetId: faults.id };
     case 'badge':
       return isId(badgeId) ? {} : { badgeId: faults.id };
+    case 'verified':
+    case 'unverified':
+      return {};
     default:
       return isWhole(days, 36_500) ? {} : { days: faults.days };
   }
@@ -96,26 +119,35 @@ function faultsOfType({ type, groupId, minRank, maxRank, gamepassId, assetId, ba
 const priorityOf = ({ priority }: BindingForm) => (priority === '' ? null : Number(priority));
 
 /** The request that adds the binding of a form without faults. */
-export function addArgs(form: BindingForm): AddBindingArgs {
-  const common = { chat_role_id: form.roleId, ...(form.priority !== '' && { priority: priorityOf(form) }) };
+export const addArgs = (form: BindingForm): AddBindingArgs => ({
+  chat_role_id: form.roleId,
+  ...(form.priority !== '' && { priority: priorityOf(form) }),
+  ...(form.authority !== '' && { authority: form.authority }),
+  ...(form.nicknameTemplate !== '' && { nickname_template: form.nicknameTemplate }),
+  ...(form.conditions.length > 0 && { conditions: [...form.conditions] }),
+  ...conditionArgs(form),
+});
+
+function conditionArgs(form: BindingForm): BindingConditionInput {
   switch (form.type) {
     case 'group_rank':
       return {
-        ...common,
         binding_type: 'group_rank',
         game_group_id: form.groupId,
         min_rank: Number(form.minRank),
         max_rank: Number(form.maxRank),
       };
     case 'gamepass':
-      return { ...common, binding_type: 'gamepass', game_gamepass_id: form.gamepassId };
+      return { binding_type: 'gamepass', game_gamepass_id: form.gamepassId };
     case 'asset':
-      return { ...common, binding_type: 'asset', game_asset_id: form.assetId };
+      return { binding_type: 'asset', game_asset_id: form.assetId };
     case 'badge':
-      return { ...common, binding_type: 'badge', game_badge_id: form.badgeId };
+      return { binding_type: 'badge', game_badge_id: form.badgeId };
+    case 'verified':
+    case 'unverified':
+      return { binding_type: form.type };
     default:
       return {
-        ...common,
         binding_type: 'account_age',
         account_age_platform: form.platform,
         account_age_min_days: Number(form.days),
@@ -123,12 +155,13 @@ export function addArgs(form: BindingForm): AddBindingArgs {
   }
 }
 
-/** The request that changes a stored binding: only ranks and the priority can change. */
+/** The request that changes a stored binding. */
 export function updateArgs(form: BindingForm, id: number): UpdateBindingArgs {
   return {
     binding_id: id,
     ...(form.type === 'group_rank' && { min_rank: Number(form.minRank), max_rank: Number(form.maxRank) }),
     priority: priorityOf(form),
+    ...(form.authority !== '' && { authority: form.authority }),
   };
 }
 

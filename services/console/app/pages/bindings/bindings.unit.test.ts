@@ -60,6 +60,24 @@ test('each type sends the fields that it needs, and no others', () => {
   });
 });
 
+test('a removed binding is added again with its conditions, authority and template', () => {
+  const removed: Binding = {
+    ...officer,
+    binding_type: 'verified',
+    authority: 'own',
+    nickname_template: '{game_username}',
+    conditions: [{ ...officer, binding_type: 'gamepass', gamepass_id: 601 }],
+  };
+  expect(addArgs(formOf(removed))).toEqual({
+    chat_role_id: ROLE,
+    binding_type: 'verified',
+    priority: 5,
+    authority: 'own',
+    nickname_template: '{game_username}',
+    conditions: [{ binding_type: 'gamepass', game_gamepass_id: '601' }],
+  });
+});
+
 test('a stored binding sends only what can be changed', () => {
   const form = { ...formOf(officer), maxRank: '255', priority: '' };
   expect(updateArgs(form, 3)).toEqual({ binding_id: 3, min_rank: 50, max_rank: 255, priority: null });
@@ -87,6 +105,11 @@ test('conditions are sentences with names', () => {
       account_age_platform: 'chat' as const,
       account_age_min_days: 1,
     },
+    {
+      ...officer,
+      binding_type: 'unverified' as const,
+      conditions: [{ ...officer, binding_type: 'verified' as const }],
+    },
   ].map(conditionOf);
   expect(sentences).toEqual([
     'Rank 50 to 99 in Harbor Crew',
@@ -95,6 +118,7 @@ test('conditions are sentences with names', () => {
     'Rank 60 in group 501',
     'Owns game pass 601',
     'Chat account is at least 1 day old',
+    'Has no linked game account; and Has a linked game account',
   ]);
 });
 

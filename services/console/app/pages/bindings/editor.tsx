@@ -10,13 +10,13 @@ import {
 import type { Binding, PreviewResult, Role } from '#clients/typescript/src/operations-types.ts';
 import { useData } from '../../api/use-data.ts';
 import { Button, ButtonLink } from '../../components/button.tsx';
-import { faultOf, TextField } from '../../components/field.tsx';
+import { faultOf, RadioGroup, TextField } from '../../components/field.tsx';
 import { RoleName } from '../../components/role-name.tsx';
 import { Card, EmptyState, ErrorNote, Skeleton } from '../../components/states.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useGuild } from '../../shell/guild.tsx';
 import { Page } from '../../shell/page.tsx';
-import { editorTexts as texts } from '../../texts.ts';
+import { authorityTexts, editorTexts as texts } from '../../texts.ts';
 import { addArgs, type BindingForm, faultsOf, formOf, NEW_BINDING, previewArgs, updateArgs } from './binding-form.ts';
 import { ConditionFields } from './condition-fields.tsx';
 import { roleNameOf } from './describe.ts';
@@ -64,6 +64,8 @@ export function BindingEditorPage() {
   );
 }
 
+const AUTHORITIES = Object.keys(authorityTexts) as BindingForm['authority'][];
+
 interface EditorProps {
   roles: readonly Role[];
   bindings: readonly Binding[];
@@ -104,6 +106,21 @@ function Editor({ roles, bindings, stored }: EditorProps) {
           value={form.priority}
           onChange={(text) => change({ priority: text.trim() })}
         />
+        <RadioGroup
+          label={texts.authority}
+          value={form.authority}
+          onChange={(authority) => change({ authority })}
+          options={AUTHORITIES.map((value) => ({ value, ...authorityTexts[value] }))}
+        />
+        {!stored && (
+          <TextField
+            label={texts.nickname}
+            hint={texts.nicknameHint}
+            error={serverFault('nickname_template')}
+            value={form.nicknameTemplate}
+            onChange={(nicknameTemplate) => change({ nicknameTemplate })}
+          />
+        )}
       </Card>
       <PreviewCard editor={editor} roleName={roleName} />
     </div>

@@ -31,6 +31,7 @@ const member = (chatId: string, text: string) => (
 
 const SENTENCES: Sentences = {
   'ban.created': (data) => player(data, texts['ban.created'](data.reason)),
+  'ban.drifted': ({ game_id }) => player({ game_id, game_username: null }, texts['ban.drifted']),
   'ban.expired': (data) => player(data, texts['ban.expired']),
   'ban.lifted': (data) => player(data, texts['ban.lifted']),
   'mute.created': (data) => player(data, texts['mute.created'](data.reason)),

@@ -1,0 +1,26 @@
+export const settingsTexts = {
+  title: 'Settings',
+  description: 'What the service does by itself in this guild.',
+  roles: 'Roles and nicknames',
+  syncOnLink: 'Update roles when a member links an account',
+  syncOnLinkHint: 'When a link is removed, the roles that it gave are always taken back.',
+  syncOnJoin: 'Update roles when a linked user joins the guild',
+  syncOnJoinHint: 'Needs the connection to the chat platform that the operator turns on.',
+  syncOnRankChange: 'Update roles when a rank in the game changes',
+  syncOnRankChangeHint: 'Ranks are read every few minutes, in the groups that have a binding.',
+  template: 'Nickname',
+  templateHint:
+    'Set together with the roles. May hold {game_username}, {chat_username} and {rank_name}. Leave it empty to change no nicknames.',
+  platforms: 'Bans, mutes and commands',
+  universes: 'Games to which bans are copied',
+  universesHint: 'IDs of universes with commas between them, at most 10. Leave it empty to copy no bans.',
+  universesFault: 'Enter at most 10 numbers with commas between them.',
+  excludeAlts: 'Do not ban other accounts of the player',
+  mirrorTimeouts: 'Copy mutes to timeouts on the chat platform, and back',
+  pushCommands: 'Wake game servers for new commands',
+  save: 'Save',
+  saved: 'The settings were saved. They take effect within 10 seconds.',
+  everybody:
+    'Settings change nobody’s roles by themselves. To update everybody, use “Sync everybody” on the page Role bindings.',
+  readOnly: 'Only an admin can change the settings.',
+};

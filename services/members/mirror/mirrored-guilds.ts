@@ -1,0 +1,42 @@
+import { LRUCache } from 'lru-cache';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { ChatRole, ChatStanding } from '#platforms/chat.ts';
+import { rolesSchema, toChatRoles } from '#platforms/discord/roles.ts';
+import { toChatStanding } from '#platforms/discord/standing.ts';
+import { findGuildData, type MirroredGuild } from '../store/mirror-reads.ts';
+
+const MAX_GUILDS = 5_000;
+
+/** The roles of a mirrored guild, and the bot's rights there. */
+interface GuildFacts {
+  version: string;
+  roles: ChatRole[];
+  standing: ChatStanding;
+}
+
+/** Reads the roles of mirrored guilds, and keeps them in memory until the guild changes. */
+export class MirroredGuilds {
+  readonly #database: Queryable;
+  readonly #facts = new LRUCache<string, GuildFacts>({ max: MAX_GUILDS });
+
+  constructor(database: Queryable) {
+    this.#database = database;
+  }
+
+  /** Returns what the mirror has of a guild; undefined if the guild was deleted meanwhile. */
+  async facts(guildId: string, { version, botId }: MirroredGuild): Promise<GuildFacts | undefined> {
+    const known = this.#facts.get(guildId);
+    if (known?.version === version) return known;
+    const data = await findGuildData(this.#database, guildId);
+    if (!data) return undefined;
+    const { ownerId, botRoles } = data;
+    const roles = rolesSchema.parse(data.roles);
+    const facts = {
+      version: data.version,
+      roles: toChatRoles(guildId, roles, botRoles),
+      standing: toChatStanding(guildId, { owner_id: ownerId, roles }, { id: botId, roles: botRoles }),
+    };
+    this.#facts.set(guildId, facts);
+    return facts;
+  }
+}

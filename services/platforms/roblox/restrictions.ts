@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { ApiError } from '#kit/errors.ts';
+import type { HostResponse, PlatformHost } from '../http/host.ts';
+import { isRejection } from './responses.ts';
+
+/** The number of restrictions or log entries in a page. */
+const PAGE_SIZE = 100;
+const DENIED = [401, 403];
+
+const path = z.string().regex(/^universes\/[0-9]+(?:\/places\/[0-9]+)?\/user-restrictions\/[0-9]+$/);
+const numberIn = (collection: string) =>
+  z
+    .string()
+    .regex(new RegExp(`^${collection}/[0-9]+$`))
+    .transform((text) => Number(text.slice(collection.length + 1)));
+const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+/** Whole seconds; the platform's format also allows fractions, which are cut off. */
+const seconds = z
+  .string()
+  .regex(/^[0-9]{1,15}(?:\.[0-9]+)?s$/)
+  .transform((text) => Math.trunc(Number(text.slice(0, -1))));
+
+const terms = z.object({
+  active: z.boolean(),
+  startTime: time.nullish(),
+  duration: seconds.nullish(),
+  privateReason: z.string().nullish(),
+  displayReason: z.string().nullish(),
+});
+const restrictionSchema = z.object({
+  path,
+  gameJoinRestriction: terms.extend({ inherited: z.boolean().nullish() }),
+});
+const listSchema = z.object({
+  userRestrictions: z.array(restrictionSchema).default([]),
+  nextPageToken: z.string().nullish(),
+});
+const logSchema = terms.extend({
+  user: numberIn('users'),
+  // Empty or missing for a change in the whole universe.
+  place: z.union([z.literal('').transform(() => null), numberIn('places')]).nullish(),
+  createTime: time,
+});
+const logsSchema = z.object({ logs: z.array(logSchema).default([]), nextPageToken: z.string().nullish() });
+
+/** Whose restriction: of a user in a whole universe (`placeId` null) or in one of its places. */
+export interface RestrictionSubject {
+  universeId: number;
+  placeId: number | null;
+  userId: number;
+}
+
+/** Whether and why a user cannot join a universe or a place. */
+export interface Restriction {
+  isActive: boolean;
+  /** Null for a user who was never restricted. */
+  startedAt: Date | null;
+  /** Null if the restriction is permanent. */
+  durationSeconds: number | null;
+  /** Only moderators see the private reason. */
+  privateReason: string;
+  displayReason: string;
+}
+
+/** A restriction in a list. */
+export type ListedRestriction = Restriction & Pick<RestrictionSubject, 'placeId' | 'userId'>;
+
+/** A change of a restriction in the platform's log. */
+export type LoggedRestriction = ListedRestriction & { createdAt: Date };
+
+export interface Page<Item> {
+  items: Item[];
+  /** The token of the next page; undefined on the last page. */
+  next: string | undefined;
+}
+
+/** A new state of a restriction. */
+export interface RestrictionChange {
+  isActive: boolean;
+  durationSeconds: number | null;
+  privateReason: string;
+  displayReason: string;
+  excludeAltAccounts: boolean;
+}
+
+/** Identifies a write, so that the platform applies a repeated one once. */
+export interface WriteId {
+  key: string;
+  firstSent: Date;
+}
+
+/**
+ * The bans that the game platform itself enforces (user restrictions of Open Cloud). Methods throw NOT_APPLICABLE if the
+ * key lacks the permission, `SubjectRejected` if the platform knows no such universe, place or user, and otherwise the
+ * errors of PlatformHost.
+ */
+export class Restrictions {
+  readonly #host: PlatformHost;
+  readonly #key: string;
+
+  constructor(host: PlatformHost, key: string) {
+    this.#host = host;
+    this.#key = key;
+  }
+
+  /** Returns the user's restriction in the universe or in the place itself. */
+  async find(subject: RestrictionSubject): Promise<Restriction> {
+    const response = await this.#call(subject.universeId, 'read', pathOf(subject));
+    const { gameJoinRestriction } = this.#host.expect(response, restrictionSchema);
+    // The place shows the restriction of its universe if it has none of its own.
+    return gameJoinRestriction.inherited ? NEVER_RESTRICTED : restrictionOf(gameJoinRestriction);
+  }
+
+  /** Replaces the user's restriction, and returns the new one. */
+  async write(
+    subject: RestrictionSubject,
+    change: RestrictionChange,
+    { key, firstSent }: WriteId,
+  ): Promise<Restriction> {
+    const { isActive: active, durationSeconds, ...rest } = change;
+    const query = new URLSearchParams({
+      updateMask: 'gameJoinRestriction',
+      'idempotencyKey.key': key,
+      'idempotencyKey.firstSent': firstSent.toISOString(),
+    });
+    const duration = durationSeconds === null ? {} : { duration: `${durationSeconds}s` };
+    const body = { gameJoinRestriction: { active, ...duration, ...rest } };
+    const response = await this.#call(subject.universeId, 'write', `${pathOf(subject)}?${query.toString()}`, body);
+    return restrictionOf(this.#host.expect(response, restrictionSchema).gameJoinRestriction);
+  }
+
+  /** Returns a page of everybody who was ever restricted in a universe or a place. */
+  async list(universeId: number, placeId: number | null, token: string | undefined): Promise<Page<ListedRestriction>> {
+    const base = pathOf({ universeId, placeId });
+    const response = await this.#call(universeId, 'read', `${base}?${pageQuery(token)}`);
+    const { userRestrictions, nextPageToken } = this.#host.expect(response, listSchema);
+    const items = userRestrictions.map(({ path: name, gameJoinRestriction }) => ({
+      placeId,
+      userId: Number(name.slice(name.lastIndexOf('/') + 1)),
+      ...restrictionOf(gameJoinRestriction),
+    }));
+    return { items, next: nextPageToken || undefined };
+  }
+
+  /** Returns a page of the changes of restrictions in a universe and its places, the newest first. */
+  async logs(universeId: number, token: string | undefined): Promise<Page<LoggedRestriction>> {
+    const base = pathOf({ universeId, placeId: null });
+    const response = await this.#call(universeId, 'read', `${base}:listLogs?${pageQuery(token)}`);
+    const { logs, nextPageToken } = this.#host.expect(response, logsSchema);
+    const items = logs.map(({ user, place, createTime, ...rest }) => ({
+      placeId: place ?? null,
+      userId: user,
+      createdAt: createTime,
+      ...restrictionOf(rest),
+    }));
+    return { items, next: nextPageToken || undefined };
+  }
+
+  async #call(universeId: number, access: 'read' | 'write', url: string, body?: object): Promise<HostResponse> {
+    const response = await this.#host.call(url, {
+      method: body ? 'PATCH' : 'GET',
+      headers: { 'x-api-key': this.#key },
+      limit: `restriction-${access} ${universeId}`,
+      ...(body && { body }),
+    });
+    if (DENIED.includes(response.status)) throw denied(universeId);
+    if (isRejection(response)) throw new SubjectRejected(universeId);
+    return response;
+  }
+}
+
+/** Thrown if the game platform rejects a request because of the universe, place or user that it names. */
+export class SubjectRejected extends ApiError {
+  constructor(universeId: number) {
+    super('NOT_APPLICABLE', {
+      message: `The game platform rejects restrictions of this player in universe ${universeId}`,
+    });
+  }
+}
+
+const NEVER_RESTRICTED: Restriction = {
+  isActive: false,
+  startedAt: null,
+  durationSeconds: null,
+  privateReason: '',
+  displayReason: '',
+};
+
+const restrictionOf = ({ active, startTime, duration, privateReason, displayReason }: z.output<typeof terms>) => ({
+  isActive: active,
+  startedAt: startTime ?? null,
+  durationSeconds: duration ?? null,
+  privateReason: privateReason ?? '',
+  displayReason: displayReason ?? '',
+});
+
+function pathOf({ universeId, placeId, userId }: Omit<RestrictionSubject, 'userId'> & { userId?: number }): string {
+  const place = placeId === null ? '' : `/places/${placeId}`;
+  const user = userId === undefined ? '' : `/${userId}`;
+  return `/cloud/v2/universes/${universeId}${place}/user-restrictions${user}`;
+}
+
+const pageQuery = (token: string | undefined) =>
+  `maxPageSize=${PAGE_SIZE}${token === undefined ? '' : `&pageToken=${encodeURIComponent(token)}`}`;
+
+const denied = (universeId: number) =>
+  new ApiError('NOT_APPLICABLE', {
+    message: `GAME_API_KEY lacks the permissions universe.user-restriction:read and :write for universe ${universeId}, or does not allow this address`,
+  });
