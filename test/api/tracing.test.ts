@@ -115,6 +115,22 @@ describe('the trace of one request', () => {
   });
 });
 
+describe('a trace', () => {
+  it('is started by a request of a client only, and not by a poll, a queue or an operator', async () => {
+    const others = () => receiver.spans.filter(({ service, parentSpanId }) => !parentSpanId && service !== 'gateway');
+    const polled = async () => {
+      const metrics = await fetch(`http://${network.address('events', 'admin')}/metrics`);
+      return metrics.text();
+    };
+    await expect.poll(polled).toMatch(/grpc_server_handling_seconds_count\{[^}]*TakeEntries[^}]*\} [1-9]/);
+    const { traceId, headers } = newTrace();
+    expect((await network.call('/webhooks', { key, headers: { ...headers, 'x-guild-id': GUILD } })).status).toBe(200);
+    // A process sends its spans in order, so those of earlier polls have arrived too.
+    await receivedFrom(traceId, ['gateway', 'events']);
+    expect(others()).toEqual([]);
+  });
+});
+
 describe('log lines', () => {
   it('have the trace ID beside the request ID, in every process', async () => {
     const { traceId, headers } = newTrace();

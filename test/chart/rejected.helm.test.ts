@@ -168,7 +168,10 @@ test.each<[string, Json]>([
 test.each<[string, Json]>([
   ['NodePort behind a trusted proxy', { gateway: { service: { type: 'NodePort' }, trustedProxies: ['10.0.0.0/8'] } }],
   ['drain delay of 120 seconds', { drainDelaySeconds: 120, stopSeconds: 137 }],
-  ['number of cores', { defaults: { resources: { requests: { cpu: 0.5, memory: '1.5Gi' } } } }],
+  [
+    'number of cores',
+    { defaults: { resources: { requests: { cpu: 0.5, memory: '1.5Gi' }, limits: { memory: '2Gi' } } } },
+  ],
   ['device', { defaults: { resources: { limits: { 'example.com/device': 1 } } } }],
   ['audit log without an end', { services: { auth: { config: { RETENTION_AUDIT_SECONDS: 0 } } } }],
   [

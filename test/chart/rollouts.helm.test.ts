@@ -61,7 +61,18 @@ describe('the rollout of a Deployment', () => {
     expect((await deploymentOf('events', { defaults: { strategy } }))['spec'].strategy).toEqual(strategy);
   });
 
+  test.each<[string, JsonObject, JsonObject]>([
+    ['a surge of its own', { rollingUpdate: { maxSurge: '100%' } }, { maxSurge: '100%', maxUnavailable: 0 }],
+    ['a type alone', { type: 'RollingUpdate' }, { maxUnavailable: 0 }],
+    ['both', { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } }, { maxSurge: 0, maxUnavailable: 1 }],
+  ])('with %s no pod is stopped before a new one serves, unless values say so', async (_, strategy, rollingUpdate) => {
+    const { rollingUpdate: rendered } = (await deploymentOf('auth', { services: { auth: { strategy } } }))['spec']
+      .strategy;
+    expect(rendered).toEqual(rollingUpdate);
+  });
+
   test.each<[string, JsonObject, RegExp]>([
+    ['only a surge of no pods in its', { rollingUpdate: { maxSurge: 0 } }, /lets no pod be replaced/],
     ['no', { rollingUpdate: { maxSurge: 0, maxUnavailable: '0%' } }, /lets no pod be replaced/],
     ['Recreate and', { type: 'Recreate', rollingUpdate: { maxSurge: 1 } }, /rollingUpdate of auth must be empty/],
   ])('a strategy with %s rolling updates is rejected', async (_, strategy, message) => {
@@ -69,7 +80,7 @@ describe('the rollout of a Deployment', () => {
   });
 
   test.each([60, 1800, 7200])('it may take ten minutes longer than a migration of %i s', async (deadlineSeconds) => {
-    const pods = await podsWith({ migrate: { waitSeconds: 30, deadlineSeconds } });
+    const pods = await podsWith({ migrate: { waitSeconds: 30, lockWaitSeconds: 30, deadlineSeconds } });
     expect(podOf(pods, 'migrate').owner['spec'].activeDeadlineSeconds).toBe(deadlineSeconds);
     expect(podOf(pods, 'gateway').owner['spec'].progressDeadlineSeconds).toBe(deadlineSeconds + 600);
   });
@@ -79,6 +90,15 @@ describe('the rollout of a Deployment', () => {
       'migrate.deadlineSeconds must be more than migrate.waitSeconds',
     );
   });
+
+  test.each([1800, 2000])(
+    'a migration that may wait %i s for locks, longer than its Job, is rejected',
+    async (wait) => {
+      await expect(podsWith({ migrate: { lockWaitSeconds: wait, deadlineSeconds: 1800 } })).rejects.toThrow(
+        'migrate.deadlineSeconds must be more than migrate.lockWaitSeconds',
+      );
+    },
+  );
 
   test.each([0, 1, 3])('services start %i s apart, each after those that it calls', async (startStepSeconds) => {
     const pods = await podsWith({ startStepSeconds });

@@ -4,9 +4,16 @@
 {{/* Those of max_connections that PostgreSQL reserves for superusers (superuser_reserved_connections). */}}
 {{- define "guild-data.reservedConnections" -}}3{{- end -}}
 
-{{/* How the pods of a service are replaced; takes its settings. */}}
+{{/* How the pods of a service are replaced; takes its settings. Unless values say otherwise none is stopped before a new one serves;
+     Kubernetes would stop a quarter. */}}
 {{- define "guild-data.strategy" -}}
-{{- .strategy | default (dict "rollingUpdate" (dict "maxUnavailable" 0 "maxSurge" 1)) | toYaml -}}
+{{- $strategy := .strategy | default (dict "rollingUpdate" (dict "maxSurge" 1)) | deepCopy -}}
+{{- if ne ($strategy.type | default "") "Recreate" -}}
+{{- $rolling := $strategy.rollingUpdate | default dict -}}
+{{- if not (hasKey $rolling "maxUnavailable") }}{{ $_ := set $rolling "maxUnavailable" 0 }}{{ end -}}
+{{- $_ := set $strategy "rollingUpdate" $rolling -}}
+{{- end -}}
+{{- $strategy | toYaml -}}
 {{- end -}}
 
 {{/* The least pods of a service; takes its settings. */}}
@@ -69,9 +76,13 @@
 {{- if ge (int $v.migrate.waitSeconds) (int $v.migrate.deadlineSeconds) -}}
 {{- $faults = append $faults "migrate.deadlineSeconds must be more than migrate.waitSeconds, which is a part of it" -}}
 {{- end -}}
+{{- if ge (int $v.migrate.lockWaitSeconds) (int $v.migrate.deadlineSeconds) -}}
+{{- $faults = append $faults "migrate.deadlineSeconds must be more than migrate.lockWaitSeconds, for which each migration may wait for locks" -}}
+{{- end -}}
 {{- if and $v.evaluation.enabled $v.database.maxConnections -}}
 {{- $faults = append $faults "evaluation.enabled has its own database, whose connections are known: do not set database.maxConnections" -}}
 {{- end -}}
+{{- $faults = concat $faults (include "guild-data.allResourceFaults" . | fromJsonArray) -}}
 {{- $processes := keys (include "guild-data.facts" . | fromJson).services -}}
 {{- $none := list "0" "0%" -}}
 {{- range $name, $_ := $v.services -}}
@@ -79,10 +90,15 @@
 {{- if gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas) -}}
 {{- $faults = append $faults (printf "autoscaling.minReplicas of %s is more than its maxReplicas" $name) -}}
 {{- end -}}
+{{- $sleep := dig "preStop" "sleep" "seconds" 0 (.lifecycle | default dict) | int -}}
+{{- $grace := add (int .preStopSeconds) (int $v.stopSeconds) 5 -}}
+{{- if gt $sleep (int $grace) -}}
+{{- $faults = append $faults (printf "lifecycle of %s sleeps for %d seconds, longer than a pod has to stop (%d): set preStopSeconds to as much, which the pod then gets in addition" $name $sleep $grace) -}}
+{{- end -}}
 {{- if and .autoscaling.enabled .autoscaling.external -}}
 {{- $faults = append $faults (printf "autoscaling of %s is either enabled, by the chart, or external" $name) -}}
 {{- end -}}
-{{- with .strategy -}}
+{{- with include "guild-data.strategy" . | fromYaml -}}
 {{- $rolling := .rollingUpdate | default dict -}}
 {{- if and $rolling (eq (.type | default "") "Recreate") -}}
 {{- $faults = append $faults (printf "strategy.rollingUpdate of %s must be empty with the type Recreate" $name) -}}
@@ -103,6 +119,9 @@
 {{- if eq $v.tls.mode "certManager" -}}
 {{- if not $v.tls.issuerRef.name -}}
 {{- $faults = append $faults "tls.issuerRef.name must name an issuer of cert-manager" -}}
+{{- end -}}
+{{- if lt (include "guild-data.seconds" $v.tls.duration | float64) 3600.0 -}}
+{{- $faults = append $faults "tls.duration must be at least 1h, the shortest that cert-manager accepts" -}}
 {{- end -}}
 {{- if or $v.tls.existingSecret $v.tls.secrets -}}
 {{- $faults = append $faults "tls.existingSecret and tls.secrets are for tls.mode secret: cert-manager writes the Secrets itself" -}}

@@ -83,6 +83,13 @@
 {{- if and (or .ingress.tlsSecret .ingress.extraHosts) (not .ingress.host) -}}
 {{- $faults = append $faults (printf "%singress.tlsSecret and %singress.extraHosts require %singress.host, for which the certificate is issued" $prefix $prefix $prefix) -}}
 {{- end -}}
+{{- $hosts := without (list .ingress.host) "" -}}
+{{- range .ingress.extraHosts -}}
+{{- if has .host $hosts -}}
+{{- $faults = append $faults (printf "%singress has the host %s twice" $prefix .host) -}}
+{{- end -}}
+{{- $hosts = append $hosts .host -}}
+{{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}
 {{- $faults = append $faults (printf "%shttpRoute.parentRefs must name a Gateway" $prefix) -}}
 {{- end -}}

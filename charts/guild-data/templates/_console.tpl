@@ -89,6 +89,21 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The hosts, with ports other than 443, at which clients reach a process; takes (dict "values" VALUES "publicUrl" URL), of which the
+     values have ingress, httpRoute and route. */}}
+{{- define "guild-data.hosts" -}}
+{{- $hosts := list (get (urlParse .publicUrl) "host" | trimSuffix ":443") -}}
+{{- with .values -}}
+{{- if .ingress.enabled -}}
+{{- $hosts = append $hosts .ingress.host -}}
+{{- range .ingress.extraHosts }}{{ $hosts = append $hosts .host }}{{ end -}}
+{{- end -}}
+{{- if .httpRoute.enabled }}{{ $hosts = concat $hosts .httpRoute.hostnames }}{{ end -}}
+{{- if .route.enabled }}{{ $hosts = append $hosts .route.host }}{{ end -}}
+{{- end -}}
+{{- without $hosts "" | uniq | toJson -}}
+{{- end -}}
+
 {{/* The faults of the console's values that the schema cannot express. */}}
 {{- define "guild-data.consoleFaults" -}}
 {{- $v := .Values -}}
@@ -102,6 +117,12 @@
 {{- end -}}
 {{- if not (regexMatch "^(https?://[^/]+/*)?$" $v.gateway.publicUrl) -}}
 {{- $faults = append $faults "gateway.publicUrl must have no path with console.enabled, because the console shows it to persons as the address of the API" -}}
+{{- end -}}
+{{- $hosts := include "guild-data.hosts" (dict "values" $v "publicUrl" $v.gateway.publicUrl) | fromJsonArray -}}
+{{- range include "guild-data.hosts" (dict "values" $v.console "publicUrl" $url) | fromJsonArray -}}
+{{- if has . $hosts -}}
+{{- $faults = append $faults (printf "the console has the host %s of the gateway: it needs a host of its own" .) -}}
+{{- end -}}
 {{- end -}}
 {{- with $v.console.oauth -}}
 {{- if and (include "guild-data.simulated" $) (or .clientId .clientSecret.name .authorizeUrl) -}}

@@ -117,6 +117,16 @@ imagePullSecrets:
 {{- $init := concat ($settings.initContainers | default list) $lists.initContainers -}}
 {{- $containers := concat $lists.containers ($settings.sidecars | default list) -}}
 {{- $volumes := concat (.spec.volumes | default list) ($settings.extraVolumes | default list) -}}
+{{- include "guild-data.rejectTwice" (dict "what" "containers (initContainers and sidecars are added to those of the chart)" "of" (concat $init $containers)) -}}
+{{- include "guild-data.rejectTwice" (dict "what" "volumes (extraVolumes are added to those of the chart)" "of" $volumes) -}}
+{{- include "guild-data.rejectTwice" (dict "what" "variables in extraEnv" "of" ($settings.extraEnv | default list)) -}}
+{{- $known := list -}}
+{{- range $volumes }}{{ $known = append $known .name }}{{ end -}}
+{{- range $settings.extraVolumeMounts -}}
+{{- if not (has .name $known) -}}
+{{- fail (printf "\n\n  extraVolumeMounts names the volume %s, which is not in extraVolumes\n" .name) -}}
+{{- end -}}
+{{- end -}}
 containers:
   {{- toYaml $containers | nindent 2 }}
 {{- with $init }}
@@ -127,6 +137,17 @@ initContainers:
 volumes:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{/* Fails if two objects have one name; takes (dict "what" TEXT "of" OBJECTS). */}}
+{{- define "guild-data.rejectTwice" -}}
+{{- $names := list -}}
+{{- range .of -}}
+{{- if has .name $names -}}
+{{- fail (printf "\n\n  two %s of one pod have the name %s\n" $.what .name) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
 {{- end -}}
 
 {{/* One container of the chart with the variables and mounts that values add; takes (dict "container" CONTAINER "settings"

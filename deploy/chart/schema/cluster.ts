@@ -1,23 +1,24 @@
 import { z } from 'zod';
 import { group } from './build.ts';
 import { duration, flag, objects, ports, strings, text } from './common.ts';
+import { peers } from './kubernetes.ts';
 
-const peers = { to: objects };
-const peersAndPorts = group({ ...peers, ports: ports.min(1) });
+const to = { to: peers };
+const peersAndPorts = group({ ...to, ports: ports.min(1) });
 
 /** What other parts of the cluster read: NetworkPolicies, and the objects of the Prometheus operator and of Grafana. */
 export const cluster = {
   networkPolicy: group({
     enabled: flag,
-    callers: objects,
-    metrics: objects,
+    callers: peers,
+    metrics: peers,
     dns: peersAndPorts,
-    database: group({ ...peers, ports }),
+    database: group({ ...to, ports }),
     redis: peersAndPorts,
     platforms: peersAndPorts,
     oidc: peersAndPorts,
-    tracing: group({ ...peers, ports }),
-    webhooks: group(peers),
+    tracing: group({ ...to, ports }),
+    webhooks: group(to),
   }),
   monitoring: group({
     annotations: flag,

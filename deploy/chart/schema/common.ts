@@ -94,10 +94,14 @@ export const resources = named('resources', group({ requests: amounts, limits: a
 /** A duration such as 30s or 1h30m. */
 export const duration = named('duration', z.string().regex(/^([0-9]+(ms|s|m|h))+$/));
 
+const REGISTRY = '[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?(?::[0-9]{1,5})?';
+const PATH = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+/** The host of a registry, which may be followed by the beginning of the path; without a scheme and a slash at the end. */
+export const REGISTRY_PATTERN = `^(?:${REGISTRY}(?:/${PATH})*)?$`;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 export const imageFields = {
-  registry: text,
-  repository: z.string().min(1),
-  tag: z.string().max(128),
+  registry: z.string().regex(new RegExp(REGISTRY_PATTERN)),
+  repository: z.string().regex(new RegExp(`^(?:${REGISTRY}/)?${PATH}(?:/${PATH})*$`)),
+  tag: z.string().regex(/^(?:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?$/),
   digest: orEmpty(z.string().regex(DIGEST)),
 };

@@ -5,6 +5,7 @@ import { authVariables } from '#services/auth/config.ts';
 import { consoleVariables } from '#services/console/config.ts';
 import { group, json, named, orEmpty } from './build.ts';
 import { flag, hostName, keyOf, name, objects, plainHostName, port, strings, text } from './common.ts';
+import { peers } from './kubernetes.ts';
 import { itemOf, valueOf } from './variables.ts';
 
 const service = named(
@@ -72,7 +73,7 @@ export const exposure = {
     enabled: flag,
     publicUrl: orEmpty(valueOf(consoleVariables.CONSOLE_URL)),
     trustedProxies: z.array(itemOf(consoleVariables.TRUSTED_PROXIES)),
-    callers: objects,
+    callers: peers,
     anyGuild: flag,
     service,
     ingress,

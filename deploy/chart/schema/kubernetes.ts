@@ -1,7 +1,10 @@
 // Parts of a pod and of a Deployment that values pass on to Kubernetes, which validates most of their content itself. Helm's regular
 // expressions have no lookaround.
 import { z } from 'zod';
+import { gatewayVariables } from '#gateway/config.ts';
 import { group, type JsonSchema, json, named } from './build.ts';
+import { REGISTRY_PATTERN } from './common.ts';
+import { itemSchema } from './variables.ts';
 
 /** Any objects of Kubernetes with at least these fields. */
 const objectsWith = (id: string, ...required: string[]) =>
@@ -23,16 +26,38 @@ export const annotations = json({ type: 'object', ...keys, additionalProperties:
 /** Labels; the chart sets those that begin with app.kubernetes.io/ itself. */
 export const labels = json({ ...labelled, patternProperties: { '^app\\.kubernetes\\.io/': false } }, 'labels');
 
-export const variables = objectsWith('variables', 'name');
+/** Environment variables; Kubernetes accepts no numbers as their values. */
+export const variables = named(
+  'variables',
+  z.array(z.strictObject({ name: z.string().min(1), value: z.string().optional(), valueFrom: object.optional() })),
+);
 export const variableSources = named(
   'variableSources',
   z.array(group({ prefix: z.string(), secretRef: object, configMapRef: object })),
 );
 export const volumes = objectsWith('volumes', 'name');
 export const volumeMounts = objectsWith('volumeMounts', 'name', 'mountPath');
-export const containers = objectsWith('containers', 'name');
+export const containers = objectsWith('containers', 'name', 'image');
 export const topologySpread = objectsWith('topologySpread', 'topologyKey', 'maxSkew', 'whenUnsatisfiable');
 export const readinessGates = objectsWith('readinessGates', 'conditionType');
+
+const selector = named(
+  'selector',
+  group({ matchLabels: json(labelled), matchExpressions: objectsWith('requirements', 'key', 'operator') }),
+);
+/** A network such as 10.0.0.0/8, as the processes check it. */
+const cidr = json({ allOf: [itemSchema(gatewayVariables.TRUSTED_PROXIES), { pattern: '/' }] }, 'cidr');
+/** Peers of a NetworkPolicy: a mistyped selector would allow everybody. */
+export const peers = named(
+  'peers',
+  z.array(
+    group({
+      ipBlock: z.strictObject({ cidr, except: z.array(cidr).optional() }),
+      namespaceSelector: selector,
+      podSelector: selector,
+    }),
+  ),
+);
 
 /** A number of pods, or a share of them such as 25%. */
 const podsOrShare = (id: string, min: number) =>
@@ -73,7 +98,7 @@ export const targets = json(
 export const globals = json({
   type: 'object',
   patternProperties: {
-    '^imageRegistry$': { type: 'string' },
+    '^imageRegistry$': { type: 'string', pattern: REGISTRY_PATTERN },
     '^imagePullSecrets$': {
       type: 'array',
       items: {

@@ -51,7 +51,10 @@ export function valueOf(variable: unknown): z.ZodType {
 }
 
 /** Returns the schema of an item of a variable that is a list. */
-export const itemOf = (variable: unknown): z.ZodType => json(outputOf(variable as z.ZodType)['items'] as JsonSchema);
+export const itemOf = (variable: unknown): z.ZodType => json(itemSchema(variable));
+
+/** The JSON Schema of an item of a variable that is a list. */
+export const itemSchema = (variable: unknown) => outputOf(variable as z.ZodType)['items'] as JsonSchema;
 
 function valueSchema(variable: z.ZodType): JsonSchema {
   const read = outputOf(variable);

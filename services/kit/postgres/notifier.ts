@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { backoffMs } from '../resilience/backoff.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { withoutTrace } from '../telemetry/tracing/current-span.ts';
 import type { Queryable } from './pool.ts';
 
 /**
@@ -55,7 +56,8 @@ export class Notifier implements Part {
   notify(name: string): void {
     if (this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(name);
-    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
+    // The names that follow come from other requests.
+    this.#sending ??= withoutTrace(() => this.#sendAll()).finally(() => (this.#sending = undefined));
   }
 
   /**

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Database } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { withoutTrace } from '../telemetry/tracing/current-span.ts';
 import { type AttemptResult, Attempts } from './attempt.ts';
 import type { ItemKey, QueueDefinition, QueueLimits, TakenItem } from './definition.ts';
 import { InFlight } from './in-flight.ts';
@@ -64,7 +65,8 @@ export class QueueRunner {
   wake(): void {
     this.#isWanted = true;
     if (this.#isStopped || this.#pauseTimer) return;
-    this.#dispatching ??= this.#dispatch().finally(() => {
+    // The items found belong to any requests, not only to the one that called `wake`.
+    this.#dispatching ??= withoutTrace(() => this.#dispatch()).finally(() => {
       this.#dispatching = undefined;
       // If `wake` was called after the last search for due items began, another search is needed.
       if (this.#isWanted) this.wake();

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { requestContext } from '../context.ts';
 import { ApiError } from '../errors.ts';
+import { recordedSpan, traceHeaders } from '../telemetry/tracing/current-span.ts';
+import { Span } from '../telemetry/tracing/span.ts';
 import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, RENEWING, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 
@@ -53,6 +56,28 @@ describe('an ordered queue', () => {
 });
 
 describe('an item', () => {
+  test('is handled without the trace of the request that woke the queue, also while that request is handled', async () => {
+    const names: string[] = [];
+    const recorder = { record: ({ name }: { name: string }) => void names.push(name), recordUnsampledError: () => {} };
+    const ids = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentSpanId: undefined, traceState: undefined };
+    const span = new Span({ recorder, kind: 'server', ...ids, isSampled: true, isRoot: true });
+    const seen: unknown[] = [];
+    const worker = await fixture.startWorker({
+      handle: async () => {
+        await fixture.database.query('SELECT 1');
+        seen.push(recordedSpan(), traceHeaders());
+      },
+    });
+    await requestContext.run({ requestId: 'request', route: 'x', span }, async () => {
+      await fixture.enqueue('task');
+      names.length = 0;
+      worker.wake();
+      await expect.poll(() => seen).toEqual([undefined, []]);
+    });
+    expect(names).toEqual([]);
+    expect(span.isRecording).toBe(true);
+  });
+
   test('that fails is retried with growing delays', async () => {
     fixture.behaviour.set('task', fails('INTERNAL'));
     await fixture.enqueue('task');

@@ -8,9 +8,12 @@ import { parseKeys } from '../security/process-keys.ts';
  * value of the environment.
  */
 export class ConfigError extends Error {
-  constructor(faults: string[]) {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
     super(`The configuration has ${faults.length} error(s):\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
     this.name = 'ConfigError';
+    this.faults = faults;
   }
 }
 

@@ -103,6 +103,14 @@ test('a process does not start if its stop has no time for the requests in fligh
   expect(ran.stderr).toContain('STOP_SECONDS must be at least DRAIN_DELAY_SECONDS + 17, which is 137');
 });
 
+test('a process reports the stop that is too short together with the faults of other variables', async () => {
+  const times = { DRAIN_DELAY_SECONDS: '120', STOP_SECONDS: '136' };
+  const ran = run({ ...ENVIRONMENT, ...times, TRACING_SAMPLE_RATIO: '1.5' });
+  expect(await ran.ended).toBe(1);
+  expect(ran.stderr).toContain('TRACING_SAMPLE_RATIO must be a number from 0 to 1');
+  expect(ran.stderr).toContain('STOP_SECONDS must be at least DRAIN_DELAY_SECONDS + 17, which is 137');
+});
+
 test('during the drain delay a process accepts new requests, and closes each connection after its response', async () => {
   const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '1' });
   const { admin, http } = await untilReady(ran);

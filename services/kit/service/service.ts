@@ -1,8 +1,9 @@
+import { z } from 'zod';
 import { MIN_SECONDS_AFTER_DRAIN_DELAY } from '../http/server.ts';
 import type { ProcessKeys } from '../security/keyring.ts';
 import { purposesOf } from '../security/purposes.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
-import { ConfigError, type Environment } from './config.ts';
+import { ConfigError, type Environment, processConfig } from './config.ts';
 import { StoppedError } from './lifecycle.ts';
 import { type ProcessConfig, ServiceContext, type ServiceOverrides } from './service-context.ts';
 
@@ -39,12 +40,7 @@ async function buildService<Config extends ProcessConfig>(
   environment: Environment,
   overrides: ServiceOverrides,
 ): Promise<ServiceContext<Config>> {
-  const config = definition.readConfig(environment);
-  const minStopSeconds = config.DRAIN_DELAY_SECONDS + MIN_SECONDS_AFTER_DRAIN_DELAY;
-  if (config.STOP_SECONDS < minStopSeconds) {
-    const needed = `DRAIN_DELAY_SECONDS + ${MIN_SECONDS_AFTER_DRAIN_DELAY}, which is ${minStopSeconds}`;
-    throw new ConfigError([`STOP_SECONDS must be at least ${needed}`]);
-  }
+  const config = readWholeConfig(definition, environment);
   const surplus = checkKeys(definition.name, config.INTERNAL_KEYS);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
   if (surplus.length > 0)
@@ -52,6 +48,36 @@ async function buildService<Config extends ProcessConfig>(
   const service = new ServiceContext({ name: definition.name, config, log, overrides });
   definition.build(service);
   return service;
+}
+
+/** Reads the configuration of a service. Throws a ConfigError that lists its errors and those of the duration of a stop. */
+function readWholeConfig<Config extends ProcessConfig>(
+  definition: ServiceDefinition<Config>,
+  environment: Environment,
+): Config {
+  const stopFaults = faultsOfStop(environment);
+  try {
+    const config = definition.readConfig(environment);
+    if (stopFaults.length === 0) return config;
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError([...error.faults, ...stopFaults]);
+    throw error;
+  }
+  throw new ConfigError(stopFaults);
+}
+
+/** Returns the fault of a stop that is too short for the drain delay; none if either is invalid by itself. */
+function faultsOfStop(environment: Environment): string[] {
+  const { STOP_SECONDS, DRAIN_DELAY_SECONDS } = processConfig;
+  const times = z.object({ STOP_SECONDS, DRAIN_DELAY_SECONDS }).safeParse({
+    STOP_SECONDS: environment['STOP_SECONDS'] || undefined,
+    DRAIN_DELAY_SECONDS: environment['DRAIN_DELAY_SECONDS'] || undefined,
+  });
+  if (!times.success) return [];
+  const minStopSeconds = times.data.DRAIN_DELAY_SECONDS + MIN_SECONDS_AFTER_DRAIN_DELAY;
+  if (times.data.STOP_SECONDS >= minStopSeconds) return [];
+  const needed = `DRAIN_DELAY_SECONDS + ${MIN_SECONDS_AFTER_DRAIN_DELAY}, which is ${minStopSeconds}`;
+  return [`STOP_SECONDS must be at least ${needed}`];
 }
 
 /**

@@ -9,6 +9,16 @@ export function recordedSpan(): Span | undefined {
 }
 
 /**
+ * Runs work that other requests may need too, such as that of a queue, without the trace of the request that started it. The
+ * request ID stays, for log lines.
+ */
+export function withoutTrace<Result>(work: () => Result): Result {
+  const context = requestContext.getStore();
+  if (!context?.span) return work();
+  return requestContext.run({ ...context, span: undefined }, work);
+}
+
+/**
  * Returns the headers that carry the trace of the current request to another process; none without a trace. `call` is the
  * span of the call itself, if it is recorded.
  */

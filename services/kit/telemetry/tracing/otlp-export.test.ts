@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { OtlpReceiver } from '#test/network/otlp/receiver.ts';
+import { requestContext } from '../../context.ts';
 import { ConfigError } from '../../service/config.ts';
 import { Metrics } from '../metrics.ts';
 import { Tracer } from './tracer.ts';
@@ -16,8 +17,9 @@ async function start() {
   await receiver.start();
   cleanUps.push(() => receiver.stop());
   const metrics = new Metrics();
-  const lines: { msg: string }[] = [];
-  const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
+  const lines: { msg: string; route?: string }[] = [];
+  const mixin = () => ({ route: requestContext.getStore()?.route });
+  const log = pino({ mixin }, { write: (line) => void lines.push(JSON.parse(line)) });
   const config = {
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
     OTEL_EXPORTER_OTLP_HEADERS: {},
@@ -37,7 +39,7 @@ async function start() {
     return Number(count);
   };
   const messages = () => lines.map(({ msg }) => msg);
-  return { receiver, tracer, send, counted, messages };
+  return { receiver, tracer, send, counted, lines, messages };
 }
 
 test('a file without a certificate is a configuration error that names the variable', async () => {
@@ -76,6 +78,14 @@ test('spans that the collector rejects are dropped and counted, until it accepts
   await expect.poll(() => counted('exported')).toBe(1);
   expect(messages()[1]).toBe('traces are exported again');
   expect(receiver.spans).toHaveLength(1);
+});
+
+test('the lines about the collector do not name the request whose span was sent first', async () => {
+  const { receiver, send, lines } = await start();
+  receiver.status = 400;
+  requestContext.run({ requestId: 'request', route: 'getMember' }, () => send(1));
+  await expect.poll(() => lines).toHaveLength(1);
+  expect(lines[0]?.route).toBeUndefined();
 });
 
 test('while the collector does not respond, only so many spans wait; a stop does not wait for it', async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode, TraceState } from '@opentelemetry/core';
@@ -46,6 +47,8 @@ export class OtlpExport {
   readonly #resource: Resource;
   readonly #log: Logger;
   readonly #count: OtlpExportOptions['count'];
+  /** Runs work outside of the request whose span started the export, so that log lines do not name that request. */
+  readonly #outsideRequests = AsyncLocalStorage.snapshot();
   #queued = 0;
   #isFailing = false;
 
@@ -96,7 +99,7 @@ export class OtlpExport {
       export: (spans, done) =>
         exporter.export(spans, (result) => {
           this.#queued -= spans.length;
-          this.#exported(result, spans.length);
+          this.#outsideRequests(() => this.#exported(result, spans.length));
           done(result);
         }),
       forceFlush: () => exporter.forceFlush(),

@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics.ts';
 import type { OtlpExport } from './otlp-export.ts';
 import { PerSecond } from './per-second.ts';
 import { type FinishedSpan, SPAN_RESULTS, Span, type SpanRecorder } from './span.ts';
-import { newSpanId, newTraceId, type RemoteSpan, readTraceHeaders } from './trace-context.ts';
+import { newSpanId, newTraceId, readTraceHeaders } from './trace-context.ts';
 
 /**
  * The maximum number of root spans of errors in unsampled traces that a process exports per second. An outage, in which
@@ -66,13 +66,25 @@ export class Tracer implements Part, SpanRecorder {
   ofClient(traceparent: string | undefined, tracestate: string | undefined): Span {
     const caller = readTraceHeaders(traceparent, tracestate);
     const isSampled = this.#isSampledByChance() || (caller?.isSampled === true && this.#callerSamples.take());
-    return this.#root(caller, isSampled);
+    return new Span({
+      recorder: this,
+      kind: 'server',
+      traceId: caller?.traceId ?? newTraceId(),
+      spanId: newSpanId(),
+      parentSpanId: caller?.spanId,
+      traceState: caller?.traceState,
+      isSampled,
+      isRoot: true,
+    });
   }
 
-  /** Starts the span of a request from a process of ours, which has decided whether the trace is sampled. */
-  ofProcess(traceparent: string | undefined, tracestate: string | undefined): Span {
+  /**
+   * Continues the trace of a request from a process of ours, which has decided whether the trace is sampled. Returns
+   * undefined if the caller sent no trace, because its work belongs to no request of a client: only those start traces.
+   */
+  ofProcess(traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
     const caller = readTraceHeaders(traceparent, tracestate);
-    if (!caller) return this.#root(undefined, this.#isSampledByChance());
+    if (!caller) return undefined;
     const { traceId, isSampled, traceState } = caller;
     // A span that is not recorded passes on the caller's ID, so it needs none of its own.
     const spanId = isSampled ? newSpanId() : caller.spanId;
@@ -117,18 +129,5 @@ export class Tracer implements Part, SpanRecorder {
 
   #isSampledByChance(): boolean {
     return Math.random() < this.#config.TRACING_SAMPLE_RATIO;
-  }
-
-  #root(caller: RemoteSpan | undefined, isSampled: boolean): Span {
-    return new Span({
-      recorder: this,
-      kind: 'server',
-      traceId: caller?.traceId ?? newTraceId(),
-      spanId: newSpanId(),
-      parentSpanId: caller?.spanId,
-      traceState: caller?.traceState,
-      isSampled,
-      isRoot: true,
-    });
   }
 }

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { requestContext } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
 import { Metrics } from '../metrics.ts';
-import { recordedSpan, traceHeaders } from './current-span.ts';
+import { recordedSpan, traceHeaders, withoutTrace } from './current-span.ts';
 import { httpError } from './http-span.ts';
 import type { FinishedSpan } from './span.ts';
 import { Tracer } from './tracer.ts';
@@ -74,8 +74,8 @@ test('a few traces per second that clients sample are sampled too, however many 
 test('the decision of another process of ours is obeyed', () => {
   const { tracer, spans } = tracerWith();
   const span = tracer.ofProcess(SAMPLED, undefined);
-  expect(span.isSampled).toBe(true);
-  span.end(undefined, REQUEST);
+  expect(span?.isSampled).toBe(true);
+  span?.end(undefined, REQUEST);
   expect(spans).toEqual([
     {
       ...REQUEST(),
@@ -89,13 +89,19 @@ test('the decision of another process of ours is obeyed', () => {
       error: undefined,
     },
   ]);
-  expect(tracerWith({ ratio: 1 }).tracer.ofProcess(UNSAMPLED, undefined).traceparent).toBe(UNSAMPLED);
+  expect(tracerWith({ ratio: 1 }).tracer.ofProcess(UNSAMPLED, undefined)?.traceparent).toBe(UNSAMPLED);
+});
+
+test('a call of a process without a trace, such as a poll in the background, starts none', () => {
+  const { tracer } = tracerWith({ ratio: 1 });
+  expect(tracer.ofProcess(undefined, undefined)).toBeUndefined();
+  expect(tracer.ofProcess('malformed', undefined)).toBeUndefined();
 });
 
 test('an error in a trace that is not sampled exports the first span of the trace, and no other', () => {
   const { tracer, spans } = tracerWith();
   const root = tracer.ofClient(UNSAMPLED, undefined);
-  tracer.ofProcess(root.traceparent, undefined).end('INTERNAL', REQUEST);
+  tracer.ofProcess(root.traceparent, undefined)?.end('INTERNAL', REQUEST);
   expect(spans).toEqual([]);
   root.end('INTERNAL', REQUEST);
   expect(spans).toMatchObject([{ traceId: TRACE, parentSpanId: SPAN, error: 'INTERNAL' }]);
@@ -163,5 +169,18 @@ test('work that continues after the end of a request neither adds spans nor pass
     span.end(undefined, REQUEST);
     expect(recordedSpan()).toBeUndefined();
     expect(traceHeaders()).toEqual([]);
+  });
+});
+
+test('work for other requests keeps the request ID, but neither adds spans nor passes the trace on', () => {
+  const { tracer } = tracerWith({ ratio: 1 });
+  const span = tracer.ofClient(undefined, undefined);
+  requestContext.run({ requestId: 'request', route: 'x', span }, () => {
+    withoutTrace(() => {
+      expect(recordedSpan()).toBeUndefined();
+      expect(traceHeaders()).toEqual([]);
+      expect(requestContext.getStore()?.requestId).toBe('request');
+    });
+    expect(recordedSpan()).toBe(span);
   });
 });
