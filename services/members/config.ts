@@ -40,7 +40,7 @@ export const membersVariables = {
   /** The maximum number of shards of one process. */
   CHAT_GATEWAY_MAX_SHARDS: number(64, 1, 10_000),
   /** Without the websocket: seconds for which the roles of a member are used again to read staff permissions. */
-  CHAT_MIRROR_TTL_SECONDS: number(30, 0, HOUR),
+  CHAT_MIRROR_TTL_SECONDS: number(0, 0, HOUR),
   /** Seconds for which they are used after the websocket was lost, while the platform cannot be called in time. */
   CHAT_MIRROR_MAX_OLD_SECONDS: number(HOUR, 0, DAY),
   /** Seconds for which mirrored guilds and members are stored after they were last used. */

@@ -98,7 +98,12 @@ describe('each route returns its documented response', () => {
 
   it('POST /game/servers/heartbeat, GET …/commands and POST …/ack', async () => {
     expect((await beat(SERVER)).json).toEqual(
-      success(200, 'Heartbeat received', { server_time: number, next_heartbeat_seconds: 15, commands: [] }),
+      success(200, 'Heartbeat received', {
+        server_time: number,
+        next_heartbeat_seconds: 15,
+        commands: [],
+        wake_up_topic: `guild-data-${GUILD}`,
+      }),
     );
     const id = await send(SERVER);
     const polled = await poll(SERVER, '?wait=25');

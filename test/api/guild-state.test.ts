@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GUILD_COUNTS } from '#proto/rest/guild-state.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
+import { PATIENCE } from '../patience.ts';
 import { GuildStateFixture, OFFICER } from './fixtures/guild-state.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -189,7 +190,7 @@ describe('both routes', () => {
         'activity_service',
         'events_service',
       ]);
-    });
+    }, PATIENCE);
     const { status, json } = await state.network.call(`/guilds/${guild.id}/overview`, { key: guild.key });
     expect(status).toBe(200);
     expect(json.data.omitted).toEqual(['activity', 'bindings', 'events', 'moderation']);

@@ -16,6 +16,7 @@ import { isMatch, type Matcher, readExpression, type Selector } from '../measure
 import { Authority, writeTlsFiles } from '../network/certificates.ts';
 import { openSocket, wire } from '../network/raw-http.ts';
 import { exercise } from '../system/exercise.ts';
+import { OPTIONAL_PARTS } from '../system/optional-parts.ts';
 import { testEnvironment } from '../system/signed-calls.ts';
 import { type Network, startNetwork } from '../system/system.ts';
 
@@ -40,7 +41,7 @@ const seriesOf = new Map<string, Series[]>();
 const firstSeriesOf = new Map<string, Series[]>();
 
 beforeAll(async () => {
-  network = await startNetwork({ console: true });
+  network = await startNetwork({ console: true, environment: OPTIONAL_PARTS });
   for (const name of network.services.keys()) {
     firstSeriesOf.set(name, await scrapeSeries(network.address(name, 'admin')));
   }

@@ -14,7 +14,7 @@ let network: Network;
 const clients = new Map<string, Client>();
 
 beforeAll(async () => {
-  network = await startNetwork();
+  network = await startNetwork({ environment: { GRPC_REFLECTION: 'true' } });
 });
 afterAll(async () => {
   for (const client of clients.values()) client.close();
@@ -37,7 +37,11 @@ const SHARED: Record<string, string[]> = {
   'guild.common.v1.UsageService': ['lookup', 'bindings', 'members', 'activity', 'moderation', 'events'],
 };
 /** The shared contracts that operators call. */
-const OF_OPERATORS = ['guild.common.v1.QueueAdminService', 'guild.common.v1.ErasureService'];
+const OF_OPERATORS = [
+  'guild.common.v1.QueueAdminService',
+  'guild.common.v1.ErasureService',
+  'guild.auth.v1.GuildDoctorService',
+];
 
 /** Every method of every contract in each service that implements it. */
 async function allMethods(): Promise<Method[]> {
@@ -67,6 +71,7 @@ const CALLERS: Record<string, string> = Object.fromEntries(
 const RESERVED: Record<string, string> = {
   'guild.auth.v1.AuthService': 'gateway',
   'guild.auth.v1.ConsoleService': 'console',
+  'guild.auth.v1.InteractionService': 'gateway',
   'guild.events.v1.AuditFeedService': 'auth',
 };
 

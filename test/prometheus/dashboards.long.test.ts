@@ -6,6 +6,7 @@ import { OF_OTHER_SERVERS } from '../contract/monitoring.ts';
 import { printFigure } from '../measure/figures.ts';
 import { Authority, writeTlsFiles } from '../network/certificates.ts';
 import { exercise } from '../system/exercise.ts';
+import { OPTIONAL_PARTS } from '../system/optional-parts.ts';
 import { type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 import { fillIn, isInstallationWide, metricsOf, PANEL_QUERIES, type PanelQuery } from './panels.ts';
 import { Prometheus, prometheusProgram, type Sample, type Target } from './prometheus.ts';
@@ -40,7 +41,7 @@ describe.skipIf(!isInstalled)('the dashboards on a real Prometheus that scrapes 
   let now: number;
 
   beforeAll(async () => {
-    network = await startNetwork({ console: true });
+    network = await startNetwork({ console: true, environment: OPTIONAL_PARTS });
     const targets = [...network.services.keys()].map(target);
     replicas[0] = targets.filter(({ name }) => REPLICATED.includes(name));
     targets.push(await startWithTls());
