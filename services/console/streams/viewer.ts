@@ -58,7 +58,7 @@ export class Viewer {
     this.write(COMMENT);
   }
 
-  /** Ends the stream. Only the first end counts. */
+  /** Ends the stream; further calls do nothing. */
   end(end: StreamEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

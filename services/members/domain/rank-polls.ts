@@ -119,7 +119,11 @@ export class RankPolls {
   }
 }
 
-const groupsIn = ({ target }: Binding): number[] => (target?.$case === 'groupRank' ? [target.value.gameGroupId] : []);
+/** The groups whose ranks the binding or one of its further conditions names. */
+const groupsIn = (binding: Binding): number[] =>
+  [binding, ...binding.conditions].flatMap(({ target }) =>
+    target?.$case === 'groupRank' ? [target.value.gameGroupId] : [],
+  );
 
 /**
  * True if a rank differs in a group that was read before. A new group, or another game account, is no change of rank:

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withPurpose } from '#kit/context.ts';
 import type { Database } from '#kit/postgres/pool.ts';
@@ -28,8 +29,6 @@ export interface ChatGatewayOptions {
   shards: number;
   /** The maximum number of shards of this process. */
   maxShards: number;
-  /** Identifies this process as the owner of shards. */
-  holder: string;
   writer: MirrorWriter;
   telemetry: MirrorTelemetry;
 }
@@ -90,8 +89,10 @@ export class ChatGateway implements Part {
   }
 
   async #claim(shardCount: number): Promise<void> {
-    const { database, maxShards, holder, writer, telemetry, token } = this.#options;
+    const { database, maxShards, writer, telemetry, token } = this.#options;
     if (this.#runners.size >= maxShards) return;
+    // A new holder for each claim: a process that claims its own expired shard must not renew it for the earlier owner.
+    const holder = randomUUID();
     const shard = await store.claimShard(database, shardCount, holder, LEASE_MS);
     if (!shard) return;
     telemetry.claimed(shard.shardId, shard.session !== null);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Database } from '#kit/postgres/pool.ts';
 import { ConfigError } from '#kit/service/config.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
@@ -62,7 +61,6 @@ export class Mirror {
       database,
       telemetry,
       writer: new MirrorWriter({ onChange, telemetry }),
-      holder: randomUUID(),
       readInfo: () => discord.gatewayInfo(),
       token: config.CHAT_BOT_TOKEN,
       shards: config.CHAT_GATEWAY_SHARDS,

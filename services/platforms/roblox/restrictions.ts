@@ -164,6 +164,9 @@ export class Restrictions {
       ...(body && { body }),
     });
     if (DENIED.includes(response.status)) throw denied(universeId);
+    // A conflict with another write passes, and says nothing about the player or the place.
+    if (response.status === 409)
+      throw new ApiError('UNAVAILABLE', { message: 'Another write of the restriction runs' });
     if (isRejection(response)) throw new SubjectRejected(universeId);
     return response;
   }

@@ -12,7 +12,7 @@ import type { PlatformRights, PlatformRoles } from './identity.ts';
 const MINUTE_MS = 60_000;
 /** The age at which the rights of a session are read again from the provider. */
 const FRESH_MS = 10 * MINUTE_MS;
-/** The age up to which rights are used while the provider does not respond. */
+/** Rights that were read this long ago are still used while the provider does not respond. */
 const USABLE_MS = 30 * MINUTE_MS;
 /** After a failure the provider is not called again for the same session for this time. */
 const RETRY_MS = 30_000;

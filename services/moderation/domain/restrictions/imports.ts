@@ -50,8 +50,9 @@ export class BanImports {
     const { database, onChange } = this.#options;
     await withEventSource(SOURCE, () =>
       database.transaction(async (transaction) => {
-        await requireLease(transaction, task);
+        // The player before the task, as decisions do: in the other order both would wait for each other.
         const now = await decisions.lockUser(transaction, task.guildId, task.gameId);
+        await requireLease(transaction, task);
         await queueTasks(transaction, task.guildId, [task.gameId]);
         const current = await listPlayerBans(transaction, task.guildId, task.gameId, MAX_SCOPES);
         if (current.find(({ placeId }) => placeId === scope.placeId)?.id !== before?.id) return;

@@ -1,6 +1,6 @@
 import type { QueueDefinition } from '#kit/queue/definition.ts';
-import { backoffMs } from '#kit/resilience/backoff.ts';
 import { RESTRICTION_TASKS, type RestrictionTask } from '../../store/restriction-tasks.ts';
+import { MIRROR_RETRY } from '../mirror-retry.ts';
 import type { BanMirror } from './ban-mirror.ts';
 
 export const RESTRICTION_QUEUE = 'restrictions';
@@ -8,9 +8,6 @@ const LEASE_MS = 15_000;
 const CONCURRENCY = 16;
 /** The maximum number of players of one guild that one process works on at the same time. */
 const MAX_PER_GUILD = 4;
-const BACKOFF = { minMs: 1_000, maxMs: 600_000 };
-/** The attempts take about a day and a half; then the task is a dead letter, until the next comparison of all bans. */
-const MAX_ATTEMPTS = 220;
 
 /**
  * The queue of players whose bans and restrictions are to be made equal. A task says only that something may have
@@ -26,14 +23,7 @@ export function restrictionQueue(mirror: BanMirror, wake: () => void): QueueDefi
     leaseMs: LEASE_MS,
     // A task that got a new reason meanwhile stays.
     handlerFinishes: true,
-    retry: {
-      delayMs: (attempts, { retryAfter = 0 }) => Math.max(backoffMs(attempts, BACKOFF), 1_000 * retryAfter),
-      // No error is permanent: the operator may add a permission to the key at any time.
-      isPermanent: () => false,
-      // No error pauses the queue, because the rate limits of one universe must not delay others.
-      isOutage: () => false,
-      limits: { maxAttempts: MAX_ATTEMPTS, maxOutageSeconds: null },
-    },
+    retry: MIRROR_RETRY,
     async handle({ guildId, id, lease, signal, data: { revision } }) {
       const isDueAgain = await mirror.follow({ guildId, gameId: Number(id), lease, revision }, signal);
       if (isDueAgain) wake();

@@ -46,8 +46,9 @@ export class MuteImports {
     const { guildId, gameId } = player;
     await withEventSource(SOURCE, () =>
       database.transaction(async (transaction) => {
-        if (!(await holdsTimeoutTask(transaction, task))) return;
+        // The player before the task, as decisions do: in the other order both would wait for each other.
         await decisions.lockUser(transaction, guildId, gameId);
+        if (!(await holdsTimeoutTask(transaction, task))) return;
         const { now, mute } = await readMute(transaction, guildId, gameId);
         if (mute?.id !== before?.id) return queueTimeoutTasks(transaction, guildId, [gameId]);
         const created = await this.#change(transaction, player, { before, timeout, now });

@@ -1,5 +1,6 @@
 import type { QueueDefinition } from '#kit/queue/definition.ts';
 import { TIMEOUT_TASKS, type TimeoutTask } from '../../store/timeout-tasks.ts';
+import { MIRROR_RETRY } from '../mirror-retry.ts';
 import type { TimeoutMirror } from './timeout-mirror.ts';
 
 export const TIMEOUT_QUEUE = 'timeouts';
@@ -22,6 +23,7 @@ export function timeoutQueue(mirror: TimeoutMirror, wake: () => void): QueueDefi
     leaseMs: LEASE_MS,
     // A task that got a new reason meanwhile stays.
     handlerFinishes: true,
+    retry: MIRROR_RETRY,
     async handle({ guildId, id, lease, data: { revision } }) {
       if (await mirror.follow({ guildId, gameId: Number(id), lease, revision })) wake();
     },
