@@ -1,5 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
+import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
 import { retryWhileLocked } from '#kit/postgres/lock-retry.ts';
 import { LOCK_PATIENCE_MS, type MigrateOptions } from '#kit/postgres/migrate.ts';
 import { LOCK_TIMEOUT_MS, openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
@@ -118,7 +119,7 @@ async function grantRights(client: Client, { service, user }: ServiceRole): Prom
 }
 
 async function canSignIn(url: string, user: string, password: string): Promise<boolean> {
-  const address = new URL(url);
+  const address = new URL(await new PrimaryFinder(url, 'migrate').find());
   address.username = encodeURIComponent(user);
   address.password = encodeURIComponent(password);
   const client = new Client({ connectionString: address.href, connectionTimeoutMillis: CONNECT_MS });

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
+import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
 import { type MigrateOptions, migrateServices } from '#kit/postgres/migrate.ts';
-import { type Environment, number, readConfig, url } from '#kit/service/config.ts';
+import { databaseUrl, type Environment, number, readConfig } from '#kit/service/config.ts';
 import { allMigrations } from './all-migrations.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 
@@ -11,8 +12,8 @@ const CONNECT_MS = 5_000;
 /** The environment variables of the program that migrates. */
 export const migrateVariables = {
   /** Migrations use a session-level lock, which does not work through a transaction pooler. */
-  DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
-  DATABASE_URL: url('postgres', 'postgresql').optional(),
+  DATABASE_DIRECT_URL: databaseUrl().optional(),
+  DATABASE_URL: databaseUrl().optional(),
   /** How long to wait for a server that does not respond yet. */
   MIGRATE_WAIT_SECONDS: number(0, 0, 3600),
   /** How long each migration and each role may wait for locks that other sessions hold. */
@@ -25,12 +26,14 @@ export async function migrateAll(url: string, options: Omit<MigrateOptions, 'url
   return applied.map(({ service, name }) => `${service}/${name}`);
 }
 
-/** Resolves once the server accepts connections. Throws the last error after the timeout, or when the server rejects us. */
+/** Resolves once the server accepts connections, with several hosts once one of them accepts writes. Throws the last error after the timeout, or when the server rejects us. */
 export async function untilReachable(url: string, seconds: number): Promise<void> {
+  const finder = new PrimaryFinder(url, 'migrate');
   for (const deadline = Date.now() + seconds * 1000; ; await pause(RETRY_MS)) {
-    const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
-    client.on('error', () => {});
+    let client: Client | undefined;
     try {
+      client = new Client({ connectionString: await finder.find(), connectionTimeoutMillis: CONNECT_MS });
+      client.on('error', () => {});
       await client.connect();
       return;
     } catch (error) {
@@ -38,7 +41,7 @@ export async function untilReachable(url: string, seconds: number): Promise<void
       const isServiceError = error instanceof DatabaseError && !error.code?.startsWith('57');
       if (isServiceError || Date.now() + RETRY_MS > deadline) throw error;
     } finally {
-      await client.end().catch(() => undefined);
+      await client?.end().catch(() => undefined);
     }
   }
 }

@@ -21,14 +21,16 @@ export class DurableDeployment {
   deployment!: Deployment;
   databaseUrl = '';
 
-  async start(guilds: readonly string[]): Promise<this> {
+  /** `environment` has further variables of all processes. */
+  async start(guilds: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<this> {
     // Settings as in production: acknowledged writes are on disk.
     const { url, program } = await preparePostgres({ folder: join(this.#folder, 'postgres') });
     this.databaseUrl = url;
     this.#program = program;
     this.#postgres = await startProgram(program);
     await migrateAll(url);
-    this.deployment = new Deployment({ databaseUrl: url, redisUrl: await testRedisUrl(), replicas: 1, guilds });
+    const redisUrl = await testRedisUrl();
+    this.deployment = new Deployment({ databaseUrl: url, redisUrl, replicas: 1, guilds, environment });
     await this.deployment.start();
     return this;
   }

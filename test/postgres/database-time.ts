@@ -35,6 +35,11 @@ export class DatabaseTime {
     ]);
   }
 
+  /** Lets the clock run like the real one again, after `stopAt`. */
+  async run(): Promise<void> {
+    await databaseRows(this.#url, `UPDATE test_time.shift SET by = '0', stopped_at = NULL`);
+  }
+
   /** Stops the clock at a time, in Unix milliseconds; `advance` still moves it. */
   async stopAt(time: number): Promise<void> {
     await databaseRows(this.#url, `UPDATE test_time.shift SET by = '0', stopped_at = to_timestamp($1::float8 / 1000)`, [

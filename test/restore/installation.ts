@@ -51,20 +51,46 @@ export function serverUser(): { uid: number; gid: number } | undefined {
 }
 
 /** Runs a program of an installation to its end, and returns what it printed on standard output. */
-export async function runProgram(
+export function runProgram(
   { folder }: Installation,
   program: PostgresProgram,
   parameters: readonly string[],
 ): Promise<string> {
+  return runToEnd(program, [join(folder, program), ...parameters], bareEnvironment());
+}
+
+/**
+ * Runs commands as an operator types them, in a shell whose path begins with the installation's programs. Stops at the
+ * first command that fails.
+ */
+export function runCommands(
+  installation: Installation,
+  commands: string,
+  { folder, variables }: { folder: string; variables: Record<string, string> },
+): Promise<string> {
+  const environment = bareEnvironment();
+  const path = `${installation.folder}${delimiter}${environment['PATH']}`;
+  return runToEnd(commands, ['/bin/sh', '-ec', `cd "$0"\n${commands}`, folder], {
+    ...environment,
+    ...variables,
+    PATH: path,
+  });
+}
+
+async function runToEnd(
+  name: string,
+  command: readonly [string, ...string[]],
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
   const printed = { stdout: '', stderr: '' };
   const child: Child = await startChild({
-    command: [join(folder, program), ...parameters],
-    environment: bareEnvironment(),
+    command,
+    environment,
     owner: serverUser(),
     output: (text, stream) => (printed[stream] += text),
   });
   const exit = await child.exited;
-  if (exit.code !== 0) throw new Error(`${program} ended with ${describeExit(exit)}: ${printed.stderr}`);
+  if (exit.code !== 0) throw new Error(`${name} ended with ${describeExit(exit)}: ${printed.stderr}`);
   return printed.stdout;
 }
 

@@ -15,7 +15,8 @@ const PROBE_LOCK_MS = 800;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 export interface DatabaseHealthOptions {
-  url: string;
+  /** Returns the URL of the server that the pool uses. */
+  url: () => string;
   /** The name of the service, which is also the name of its database schema. */
   name: string;
   /**
@@ -26,6 +27,8 @@ export interface DatabaseHealthOptions {
   log: Logger;
   /** Called when PostgreSQL has stopped responding, so that the pool can replace its connections. */
   stoppedResponding: () => void;
+  /** Called on a fault, or a slow response, that another primary could explain. */
+  doubt: () => void;
 }
 
 export const DATABASE_BREAKER = { minCalls: 1, failedPercent: 0, openMs: 1_000 };
@@ -68,6 +71,11 @@ export class DatabaseHealth {
     this.#responses++;
   }
 
+  /** Records a fault of a connection that another primary could explain. */
+  doubt(): void {
+    this.#options.doubt();
+  }
+
   /** Waits for a connection or for the response to a statement, and probes PostgreSQL if it takes long. */
   async watch<Result>(work: Promise<Result>): Promise<Result> {
     const timer = setTimeout(() => void this.#probeIfNeeded(), SLOW_MS);
@@ -81,6 +89,7 @@ export class DatabaseHealth {
   async #probeIfNeeded(): Promise<void> {
     if (this.#isProbing || this.isDown || performance.now() - this.#probedAt < PROBE_MS) return;
     this.#isProbing = true;
+    this.doubt();
     // A failed probe opens the circuit breaker, so its error needs no further handling here.
     await this.#options.breaker.run(() => this.#probe()).catch(() => undefined);
     this.#isProbing = false;
@@ -91,7 +100,7 @@ export class DatabaseHealth {
     const before = this.#responses;
     const { url, name } = this.#options;
     const client = new Client({
-      connectionString: url,
+      connectionString: url(),
       application_name: `${name} probe`,
       connectionTimeoutMillis: PROBE_MS,
       statement_timeout: PROBE_MS,

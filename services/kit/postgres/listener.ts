@@ -6,6 +6,7 @@ import { backoffMs } from '../resilience/backoff.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { PrimaryFinder } from './hosts/primary-finder.ts';
 
 const PROBE_EVERY_MS = 1_000;
 /** The query for all sessions of listeners with the same name in the same database. */
@@ -14,6 +15,8 @@ const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
 /** The time in milliseconds after which a connection that has not delivered a probe is considered lost. */
 const PROBE_TIMEOUT_MS = 2_000;
 const BACKOFF = { minMs: 100, maxMs: 1_500 };
+/** The number of probes after which a listener with several hosts checks that it listens to the primary. */
+const PROBES_PER_CHECK = 4;
 
 export interface ListenerOptions {
   /** The URL of the database, without a transaction pooler in between, because LISTEN belongs to a session. */
@@ -45,6 +48,7 @@ export interface ListenerOptions {
 export class Listener implements Part {
   readonly name = 'listener';
   readonly #options: ListenerOptions;
+  readonly #primary: PrimaryFinder;
   readonly #stopped = new AbortController();
   #running: Promise<void> = Promise.resolve();
   /** When the latest probe that was delivered was sent, in milliseconds of the monotonic clock. */
@@ -55,6 +59,7 @@ export class Listener implements Part {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#primary = new PrimaryFinder(options.url, this.#applicationName);
     options.metrics.gauge(
       'listener_hearing',
       '1 while the process receives notifications of the database on this channel, otherwise 0',
@@ -98,7 +103,8 @@ export class Listener implements Part {
     const { channel } = this.#options;
     // Each connection sends its probes on a channel of its own, so that no other process receives them.
     const probe = `probe_${randomBytes(8).toString('hex')}`;
-    const client = this.#connection(probe);
+    const url = await this.#primary.find();
+    const client = this.#connection(url, probe);
     const lost = new AbortController();
     const signal = AbortSignal.any([lost.signal, this.#stopped.signal]);
     client.on('error', (error) => lost.abort(error));
@@ -115,12 +121,13 @@ export class Listener implements Part {
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
       await this.#options.onListening();
       const peers = new Peers(client, this.#applicationName);
-      for (;;) {
+      for (let probes = 1; ; probes++) {
         await this.#probe(client, probe, signal);
         this.#logState(true);
         onVerified();
         this.#options.onVerified();
         if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
+        if (probes % PROBES_PER_CHECK === 0) void this.#checkPrimary(url, lost);
         await wait(PROBE_EVERY_MS, undefined, { signal });
       }
     } catch (error) {
@@ -135,9 +142,18 @@ export class Listener implements Part {
     return `${this.#options.name} listener`;
   }
 
-  #connection(probe: string): Client {
+  /**
+   * Ends the connection if another host is the primary now. A former primary that is cut off from the other servers
+   * would still deliver probes. Without any primary the connection stays, because its loss is noticed by the probes.
+   */
+  async #checkPrimary(url: string, lost: AbortController): Promise<void> {
+    const primary = await this.#primary.find().catch(() => url);
+    if (primary !== url) lost.abort(new Error('another host has become the primary'));
+  }
+
+  #connection(url: string, probe: string): Client {
     const client = new Client({
-      connectionString: this.#options.url,
+      connectionString: url,
       application_name: this.#applicationName,
       connectionTimeoutMillis: PROBE_TIMEOUT_MS,
       query_timeout: PROBE_TIMEOUT_MS,

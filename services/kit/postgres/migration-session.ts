@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
+import { PrimaryFinder } from './hosts/primary-finder.ts';
 import { describeSession, type Report, type Session } from './lock-watch.ts';
 
 /**
@@ -32,10 +33,10 @@ const SETTINGS = {
   tcp_user_timeout: 25_000,
 };
 
-/** Opens a session that may change schemas and roles; not through a transaction pooler. */
+/** Opens a session on the primary that may change schemas and roles; not through a transaction pooler. */
 export async function openMigrationSession(url: string, options: ClientConfig = {}): Promise<Client> {
   const client = new Client({
-    connectionString: url,
+    connectionString: await new PrimaryFinder(url, 'migrate').find(),
     application_name: 'migrate',
     connectionTimeoutMillis: 10_000,
     // Node then probes the connection every second, ten times, so this process notices a cut within 20 s.

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult } from 'pg';
+import { type ClientBase, DatabaseError, type Pool, type QueryConfig, type QueryResult } from 'pg';
 import type { Histogram } from 'prom-client';
 import { ApiError } from '../errors.ts';
 import { Breakers } from '../resilience/breaker.ts';
@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { recordedSpan } from '../telemetry/tracing/current-span.ts';
 import { isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
+import { PrimaryPool } from './hosts/primary-pool.ts';
 import { describeStatement, isRead, type Statement } from './statements.ts';
 import { getTypeParser } from './type-parser.ts';
 
@@ -65,6 +66,7 @@ export interface Database extends Queryable {
 }
 
 export interface DatabaseOptions {
+  /** With several hosts the one that accepts writes is used (deploy/decisions/0026-failover.md). */
   url: string;
   /** True if statements may be prepared; false with a transaction pooler, which runs transactions in any session. */
   mayPrepare?: boolean;
@@ -80,21 +82,25 @@ export interface DatabaseOptions {
 /** Creates a pool of database connections; each connection is opened when it is first needed. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { metrics, log } = options;
-  let pool = createPool(options);
-  // When PostgreSQL stops responding, the pool is replaced, because its idle connections may be dead without notice:
-  // every caller that got one of them would wait until a timeout.
-  const stoppedResponding = () => {
-    const old = pool;
-    pool = createPool(options);
-    void old.end();
-  };
+  const pool = createPool(options);
+  // When PostgreSQL stops responding, the connections are replaced, because idle ones may be dead without notice: every
+  // caller that got one of them would wait until a timeout.
+  const stoppedResponding = () => pool.replace();
   const breakers = options.breakers ?? new Breakers(metrics);
   const breaker = breakers.create('postgres', () => true, DATABASE_BREAKER);
-  const health = new DatabaseHealth({ url: options.url, name: options.name, breaker, log, stoppedResponding });
+  const doubt = () => pool.doubt();
+  const health = new DatabaseHealth({
+    url: () => pool.url,
+    name: options.name,
+    breaker,
+    log,
+    stoppedResponding,
+    doubt,
+  });
   const wait = metrics.duration('postgres_pool_wait_seconds', 'Time that callers waited for a database connection');
   const failures = metrics.counter('postgres_pool_failures_total', 'Callers that could not get a database connection');
   const seconds = metrics.duration('postgres_statement_seconds', 'Time from sending a statement until its response');
-  watchPool(() => pool, options);
+  watchPool(() => pool.current, options);
   const connect = async () => {
     if (health.isDown) {
       failures.inc();
@@ -103,6 +109,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     const stopTimer = wait.startTimer();
     const client = await health.watch(pool.connect()).catch((cause: unknown) => {
       failures.inc();
+      pool.doubt();
       throw new ApiError('UNAVAILABLE', { cause });
     });
     stopTimer();
@@ -132,22 +139,16 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-function createPool(options: DatabaseOptions): Pool {
-  const pool = new Pool({
-    connectionString: options.url,
-    application_name: options.name,
-    max: options.poolMax,
+function createPool({ url, name, log, metrics, poolMax }: DatabaseOptions): PrimaryPool {
+  const settings = {
+    max: poolMax,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     idle_in_transaction_session_timeout: 2 * STATEMENT_MS,
     keepAlive: true,
     types: { getTypeParser },
-  });
-  pool.on('error', (error) => options.log.warn({ error: error.message }, 'lost an idle database connection'));
-  // If a connection is lost while in use, its next statement fails; without a listener the loss would also terminate
-  // the process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return pool;
+  };
+  return new PrimaryPool({ url, name, log, metrics, settings });
 }
 
 /**
@@ -232,6 +233,7 @@ class Connection implements Transaction {
       if (error instanceof Error) Error.captureStackTrace(error);
       if (isRejectedStatement(error)) throw error;
       this.isBroken ||= !isRetryable(error);
+      if (this.isBroken) this.#health.doubt();
       throw new ApiError('UNAVAILABLE', { cause: error });
     } finally {
       this.#seconds.observe((performance.now() - started) / 1000);
