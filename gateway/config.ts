@@ -85,6 +85,16 @@ export const gatewayVariables = {
 };
 
 /** Reads the gateway's environment variables. Throws a ConfigError that lists every invalid variable. */
-export const readGatewayConfig = (environment: Environment) => readConfig(gatewayVariables, environment);
+export const readGatewayConfig = (environment: Environment) =>
+  readConfig(gatewayVariables, environment, faultsOfProtocols);
+
+/** Returns a fault for each service whose URL does not use mutual TLS although this process does, or the reverse. */
+function faultsOfProtocols(given: Environment): string[] {
+  const isTls = given['INTERNAL_TLS_CERT_FILE'] !== undefined;
+  const [wanted, wrong] = isTls ? ['https://', 'http://'] : ['http://', 'https://'];
+  const why = isTls ? 'since INTERNAL_TLS_CERT_FILE is given' : 'unless INTERNAL_TLS_CERT_FILE is given';
+  const names = Object.keys(given).filter((name) => name.endsWith('_HTTP_URL') && given[name]?.startsWith(wrong));
+  return names.map((name) => `${name} must begin with ${wanted} ${why}`);
+}
 
 export type GatewayConfig = ReturnType<typeof readGatewayConfig>;

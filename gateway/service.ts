@@ -8,7 +8,6 @@ import { HttpServer } from '#kit/http/server.ts';
 import { AuthenticationFailures } from '#kit/limits/authentication-failures.ts';
 import { GatewayLimiter } from '#kit/limits/gateway-limiter.ts';
 import { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
-import { ConfigError } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { AuthServiceService, type KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -41,6 +40,7 @@ const CHECK_EVERY_MS = 1_000;
 export const gatewayService: ServiceDefinition<GatewayConfig> = {
   name: 'gateway',
   readConfig: readGatewayConfig,
+  caFiles: ['REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
     const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
@@ -65,7 +65,6 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       moderation: config.MODERATION_HTTP_URL,
       events: config.EVENTS_HTTP_URL,
     };
-    requireOneProtocol(services, service.tls !== undefined);
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
     const activity = new KeyActivity(clock);
     service.admin.addPage('/keys', () => activity.top());
@@ -165,13 +164,4 @@ function showAdmission(metrics: Metrics, admission: Admission, config: GatewayCo
   metrics
     .gauge('gateway_waiting_polls_max', 'Limit on waiting polls and streams of events; those above it get 503')
     .set(config.MAX_WAITING_POLLS);
-}
-
-/** Throws a ConfigError unless the URLs of all services use mutual TLS, or none does. */
-function requireOneProtocol(services: Readonly<Record<string, string>>, isTls: boolean): void {
-  const wanted = isTls ? 'https://' : 'http://';
-  const wrong = Object.entries(services).filter(([, address]) => !address.startsWith(wanted));
-  const why = isTls ? 'since INTERNAL_TLS_CERT_FILE is given' : 'unless INTERNAL_TLS_CERT_FILE is given';
-  const faults = wrong.map(([name]) => `${name.toUpperCase()}_HTTP_URL must begin with ${wanted} ${why}`);
-  if (faults.length > 0) throw new ConfigError(faults);
 }

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
-const SIGNATURE = /^[0-9a-f]{128}$/i;
+/** Lower case only, as the platform sends it, so that a signature has one form. */
+const SIGNATURE = /^[0-9a-f]{128}$/;
 /** Unix seconds. Digits only, so that no byte of the body can be taken for a part of the timestamp, or the reverse. */
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
 /** The maximum difference between the time of a signature and our clock. */

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 
 /** The grant (guild, scopes, limits) of one secret of an API key, as read from the auth service. */
@@ -37,7 +38,7 @@ export class GrantCache {
   readonly #scopes = new Map<string, string[]>();
 
   constructor(max: number) {
-    this.#entries = new LRUCache({ max });
+    this.#entries = new LRUCache(maxEntries(max));
   }
 
   get size(): number {

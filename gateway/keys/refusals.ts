@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import { isWithin } from './proof.ts';
 
 const TTL_MS = 5_000;
@@ -10,7 +11,7 @@ const MAX = 10_000;
  */
 export class Refusals {
   /** When the auth service rejected each API key, in Unix milliseconds. */
-  readonly #rejectedAt = new LRUCache<string, number>({ max: MAX });
+  readonly #rejectedAt = new LRUCache<string, number>(maxEntries(MAX));
 
   has(id: string, now: number): boolean {
     const rejectedAt = this.#rejectedAt.get(id);

@@ -2,6 +2,7 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
@@ -56,7 +57,7 @@ export class ChangeWatch implements Part {
   /** The time of the last heartbeat of any stream of key changes. */
   #lastBeat = Number.POSITIVE_INFINITY;
   /** The last received version of each API key. */
-  readonly #versions = new LRUCache<string, number>({ max: MAX_VERSIONS });
+  readonly #versions = new LRUCache<string, number>(maxEntries(MAX_VERSIONS));
   #failures = 0;
   #stopped = false;
   #checks: NodeJS.Timeout | undefined;

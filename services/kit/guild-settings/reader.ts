@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { GetGuildSettingsResponse, GuildSettings } from '#proto/gen/guild/members/v1/settings.ts';
 import type { Clock } from '../clock.ts';
 import { ApiError } from '../errors.ts';
+import { maxEntries } from '../resilience/max-entries.ts';
 import { SingleFlight } from '../resilience/single-flight.ts';
 
 const TTL_MS = 10_000;
@@ -19,7 +20,7 @@ export interface GuildSettingsReaderOptions {
  */
 export class GuildSettingsReader {
   readonly #options: GuildSettingsReaderOptions;
-  readonly #known = new LRUCache<string, { settings: GuildSettings; expiresAt: number }>({ max: MAX_GUILDS });
+  readonly #known = new LRUCache<string, { settings: GuildSettings; expiresAt: number }>(maxEntries(MAX_GUILDS));
   readonly #loads = new SingleFlight<GuildSettings>();
 
   constructor(options: GuildSettingsReaderOptions) {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { AUTHENTICATION_LIMIT, type SIGNATURE_LIMIT } from '#proto/rest/limits.ts';
 import type { Clock } from '../clock.ts';
 import type { Address } from '../downstream/client-address.ts';
+import { maxEntries } from '../resilience/max-entries.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 
@@ -35,7 +36,7 @@ export class AuthenticationFailures {
   constructor(clock: Clock, maxNetworks = MAX_NETWORKS, limit: FailureLimit = AUTHENTICATION_LIMIT) {
     this.#clock = clock;
     this.#limit = limit;
-    this.#counts = new LRUCache({ max: maxNetworks });
+    this.#counts = new LRUCache(maxEntries(maxNetworks));
   }
 
   /**

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import type { Address } from '../downstream/client-address.ts';
+import { maxEntries } from '../resilience/max-entries.ts';
 import { networksOf } from './client-networks.ts';
 
 /** The maximum number of API key lookups per second that one client address may cause for one guild. */
@@ -29,8 +30,8 @@ export class KeyLookupRates {
   constructor(clock: Clock, maxBuckets = MAX_BUCKETS, perGuild = PER_GUILD) {
     this.#clock = clock;
     this.#perGuild = perGuild;
-    this.#byAddress = new LRUCache({ max: maxBuckets });
-    this.#byGuild = new LRUCache({ max: maxBuckets });
+    this.#byAddress = new LRUCache(maxEntries(maxBuckets));
+    this.#byGuild = new LRUCache(maxEntries(maxBuckets));
   }
 
   /** Returns true if one more lookup of an API key is allowed. Its token is taken from all buckets or from none. */

@@ -54,10 +54,15 @@ export class QueueAdminStore {
     );
   }
 
-  /** Returns the database's current time in Unix milliseconds. */
+  /**
+   * Returns the database's current time in Unix milliseconds, rounded up, so that `retryDead` with this time includes
+   * everything that is stored by now.
+   */
   async now(): Promise<number> {
-    const [row] = await this.#database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-    return row?.now.getTime() ?? 0;
+    const [row] = await this.#database.query<{ now: number }>(
+      'SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now',
+    );
+    return row?.now ?? 0;
   }
 
   /**

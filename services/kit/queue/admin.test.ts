@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ApiError } from '../errors.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { queueAdminMethods } from './admin.ts';
@@ -121,6 +121,15 @@ describe('retry', () => {
     expect(await methods.retryQueueItems({ queue: 'tasks', guildId: OTHER_GUILD })).toMatchObject({ retried: 1 });
     expect(await methods.retryQueueItems({ queue: 'tasks' })).toMatchObject({ retried: 2 });
     expect(await fixture.task('waiting')).toMatchObject({ attempts: 0, later: false });
+  });
+
+  test('of all dead letters includes one of the same millisecond', async () => {
+    const { time } = fixture;
+    await time.stopAt(1_800_000_000_000.5);
+    onTestFinished(() => time.run());
+    await fixture.enqueue('dead');
+    await kill('dead');
+    expect(await methods.retryQueueItems({ queue: 'tasks' })).toMatchObject({ retried: 1 });
   });
 
   test('rejects an item that is in flight, done or does not exist', async () => {

@@ -68,3 +68,16 @@ test('a full cache evicts the least recently used entry first', async () => {
   await cache.get('b');
   expect(load).toHaveBeenCalledTimes(4);
 });
+
+test('a value that was loaded before `since` is loaded again, also if its load was still in flight then', async () => {
+  const first = Promise.withResolvers<string>();
+  const load = vi.fn<Load>(async () => 'new');
+  load.mockReturnValueOnce(first.promise);
+  const { cache } = cacheOf(load);
+  const early = cache.get('a');
+  const late = cache.get('a', { since: performance.now() });
+  first.resolve('old');
+  expect([await early, await late]).toEqual(['old', 'new']);
+  expect(await cache.get('a', { since: performance.now() - 60_000 })).toBe('new');
+  expect(load).toHaveBeenCalledTimes(2);
+});

@@ -1,11 +1,8 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import {
   type ConnectionOptions,
   checkServerIdentity,
   connect,
-  createSecureContext,
   type PeerCertificate,
   type TLSSocket,
   type TlsOptions,
@@ -16,24 +13,20 @@ import { ConfigError } from '../service/config.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import {
+  certificatesIn,
+  endOf,
+  faultsOfInternalTls,
+  type Identity,
+  type IdentityFiles,
+  type InternalTlsConfig,
+  isSame,
+  readIdentity,
+  startOf,
+} from './tls-identity.ts';
 
 const CHECK_INTERVAL_MS = 10_000;
 const MIN_VERSION = 'TLSv1.3';
-
-export interface InternalTlsConfig {
-  INTERNAL_TLS_CERT_FILE?: string | undefined;
-  INTERNAL_TLS_KEY_FILE?: string | undefined;
-  INTERNAL_TLS_CA_FILE?: string | undefined;
-}
-
-const VARIABLES = ['INTERNAL_TLS_CERT_FILE', 'INTERNAL_TLS_KEY_FILE', 'INTERNAL_TLS_CA_FILE'] as const;
-
-/** The contents of the three PEM files: the certificate of this process, its private key and the CA bundle. */
-interface Identity {
-  cert: Buffer;
-  key: Buffer;
-  ca: Buffer;
-}
 
 type Listener = (identity: Identity) => void;
 type Provider = Parameters<typeof experimental.createCertificateProviderServerCredentials>[0];
@@ -55,7 +48,7 @@ export interface InternalTlsOptions {
  */
 export class InternalTls implements Part {
   readonly name = 'internal tls';
-  readonly #files: Record<keyof Identity, string>;
+  readonly #files: IdentityFiles;
   readonly #log: Logger | undefined;
   readonly #checkIntervalMs: number;
   readonly #listeners = new Set<Listener>();
@@ -69,22 +62,17 @@ export class InternalTls implements Part {
    * unusable.
    */
   static from(config: InternalTlsConfig, options: InternalTlsOptions): InternalTls | undefined {
-    const missing = VARIABLES.filter((name) => !config[name]);
-    if (missing.length === VARIABLES.length) return undefined;
-    if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name} is required with the other two`));
-    const [cert = '', key = '', ca = ''] = VARIABLES.map((name) => config[name]);
-    return new InternalTls({ cert, key, ca }, options);
+    const faults = faultsOfInternalTls(config);
+    if (faults.length > 0) throw new ConfigError(faults);
+    const { INTERNAL_TLS_CERT_FILE: cert, INTERNAL_TLS_KEY_FILE: key, INTERNAL_TLS_CA_FILE: ca } = config;
+    return cert && key && ca ? new InternalTls({ cert, key, ca }, options) : undefined;
   }
 
-  private constructor(files: Record<keyof Identity, string>, { metrics, log, checkIntervalMs }: InternalTlsOptions) {
+  private constructor(files: IdentityFiles, { metrics, log, checkIntervalMs }: InternalTlsOptions) {
     this.#files = files;
     this.#log = log;
     this.#checkIntervalMs = checkIntervalMs ?? CHECK_INTERVAL_MS;
-    try {
-      this.#identity = readIdentity(files);
-    } catch (error) {
-      throw new ConfigError([`INTERNAL_TLS_… cannot be used: ${messageOf(error)}`]);
-    }
+    this.#identity = readIdentity(files);
     this.#provider = this.#createProvider();
     const help =
       'Unix time in seconds when a certificate expires: of this process (own), and the first one of its CA bundle (ca)';
@@ -194,54 +182,3 @@ export class InternalTls implements Part {
 function serverNameOf(host: string): string {
   return isIP(host) === 0 ? host : '';
 }
-
-/**
- * Reads and checks the certificate files. Throws if a file is unreadable or not PEM, or if the private key does not
- * match the certificate. The error names files, but contains none of their content.
- */
-function readIdentity(files: Record<keyof Identity, string>): Identity {
-  const identity = { cert: readFileSync(files.cert), key: readFileSync(files.key), ca: readFileSync(files.ca) };
-  const certificate = parsed(files.cert, () => new X509Certificate(identity.cert));
-  const key = parsed(files.key, () => createPrivateKey(identity.key));
-  for (const ca of parsed(files.ca, () => certificatesIn(identity.ca))) parsed(files.ca, () => new X509Certificate(ca));
-  if (!certificate.checkPrivateKey(key)) throw new Error(`${files.key} is not the key of ${files.cert}`);
-  // TLS has further requirements for certificates, such as a minimum key length, which createSecureContext checks.
-  parsed(files.cert, () => createSecureContext(identity));
-  return identity;
-}
-
-function parsed<Result>(file: string, parse: () => Result): Result {
-  try {
-    return parse();
-  } catch {
-    throw new Error(`${file} is not valid PEM of the expected kind`);
-  }
-}
-
-const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
-function certificatesIn(bundle: Buffer): string[] {
-  const found = bundle.toString('latin1').match(PEM);
-  if (!found) throw new Error('no certificate');
-  return found;
-}
-
-/** Returns when the first of the certificates expires, in Unix seconds. */
-function endOf(certificates: readonly (string | Buffer)[]): number {
-  return firstToExpire(certificates).validToDate.getTime() / 1000;
-}
-
-/** Returns since when the certificate that expires first has been valid, in Unix seconds. */
-function startOf(certificates: readonly (string | Buffer)[]): number {
-  return firstToExpire(certificates).validFromDate.getTime() / 1000;
-}
-
-function firstToExpire(certificates: readonly (string | Buffer)[]): X509Certificate {
-  const parsed = certificates.map((each) => new X509Certificate(each));
-  return parsed.reduce((first, each) => (each.validToDate < first.validToDate ? each : first));
-}
-
-const isSame = (one: Identity, other: Identity) =>
-  one.cert.equals(other.cert) && one.key.equals(other.key) && one.ca.equals(other.ca);
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

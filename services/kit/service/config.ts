@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { databaseUrlFault } from '../postgres/hosts/url.ts';
 import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
 import { parseKeys } from '../security/process-keys.ts';
@@ -113,12 +114,17 @@ function isBase(parsed: URL | null): boolean {
   return parsed !== null && parsed.href === `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
-/** Describes an environment variable that holds the URL of Redis, in the syntax of `parseRedisUrl`. */
-export const redisUrl = () =>
+const textWithout = (faultOf: (text: string) => string | undefined) =>
   z.string(required).superRefine((value, context) => {
-    const fault = redisUrlFault(value);
+    const fault = faultOf(value);
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   });
+
+/** Describes an environment variable that holds the URL of Redis, in the syntax of `parseRedisUrl`. */
+export const redisUrl = () => textWithout(redisUrlFault);
+
+/** Describes an environment variable that holds the URL of PostgreSQL, with one or several hosts. */
+export const databaseUrl = () => textWithout(databaseUrlFault).transform(withoutTrailingSlash);
 
 const trueOrFalse = () =>
   z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
@@ -240,9 +246,9 @@ export const processConfig = {
 
 /** The environment variables of every service with its own database schema. */
 export const databaseConfig = {
-  DATABASE_URL: url('postgres', 'postgresql'),
+  DATABASE_URL: databaseUrl(),
   /** The database URL that bypasses the transaction pooler, for LISTEN and migrations; not needed without a pooler. */
-  DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
+  DATABASE_DIRECT_URL: databaseUrl().optional(),
   /** True if database connections may use prepared statements; by default true unless DATABASE_DIRECT_URL is set. */
   PG_PREPARE: trueOrFalse().optional(),
   PG_POOL_MAX: number(5, 1, 100),

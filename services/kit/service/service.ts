@@ -1,10 +1,9 @@
-import { z } from 'zod';
-import { MIN_SECONDS_AFTER_DRAIN_DELAY } from '../http/server.ts';
 import type { ProcessKeys } from '../security/keyring.ts';
 import { purposesOf } from '../security/purposes.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
-import { ConfigError, type Environment, processConfig } from './config.ts';
+import { ConfigError, type Environment } from './config.ts';
 import { StoppedError } from './lifecycle.ts';
+import { type CaVariable, faultsOfProcess } from './process-faults.ts';
 import { type ProcessConfig, ServiceContext, type ServiceOverrides } from './service-context.ts';
 
 /** Defines a service: its name, the environment variables that it reads, and the parts that it consists of. */
@@ -12,6 +11,8 @@ export interface ServiceDefinition<Config extends ProcessConfig> {
   name: string;
   /** Reads the configuration of the service. Throws a ConfigError that lists every configuration error. */
   readConfig(environment: Environment): Config;
+  /** The environment variables with files of CAs that the service reads; the files are checked before it is built. */
+  caFiles?: readonly CaVariable[];
   build(service: ServiceContext<Config>): void;
 }
 
@@ -41,7 +42,7 @@ async function buildService<Config extends ProcessConfig>(
   overrides: ServiceOverrides,
 ): Promise<ServiceContext<Config>> {
   const config = readWholeConfig(definition, environment);
-  const surplus = checkKeys(definition.name, config.INTERNAL_KEYS);
+  const surplus = surplusKeys(definition.name, config.INTERNAL_KEYS);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
   if (surplus.length > 0)
     log.warn({ purposes: surplus }, 'INTERNAL_KEYS contains keys that this process must not have');
@@ -50,46 +51,26 @@ async function buildService<Config extends ProcessConfig>(
   return service;
 }
 
-/** Reads the configuration of a service. Throws a ConfigError that lists its errors and those of the duration of a stop. */
+/** Reads the configuration of a service. Throws a ConfigError that lists its errors and those of the whole process. */
 function readWholeConfig<Config extends ProcessConfig>(
   definition: ServiceDefinition<Config>,
   environment: Environment,
 ): Config {
-  const stopFaults = faultsOfStop(environment);
+  const faults = faultsOfProcess(definition, environment);
   try {
     const config = definition.readConfig(environment);
-    if (stopFaults.length === 0) return config;
+    if (faults.length === 0) return config;
   } catch (error) {
-    if (error instanceof ConfigError) throw new ConfigError([...error.faults, ...stopFaults]);
+    if (error instanceof ConfigError) throw new ConfigError([...error.faults, ...faults]);
     throw error;
   }
-  throw new ConfigError(stopFaults);
+  throw new ConfigError(faults);
 }
 
-/** Returns the fault of a stop that is too short for the drain delay; none if either is invalid by itself. */
-function faultsOfStop(environment: Environment): string[] {
-  const { STOP_SECONDS, DRAIN_DELAY_SECONDS } = processConfig;
-  const times = z.object({ STOP_SECONDS, DRAIN_DELAY_SECONDS }).safeParse({
-    STOP_SECONDS: environment['STOP_SECONDS'] || undefined,
-    DRAIN_DELAY_SECONDS: environment['DRAIN_DELAY_SECONDS'] || undefined,
-  });
-  if (!times.success) return [];
-  const minStopSeconds = times.data.DRAIN_DELAY_SECONDS + MIN_SECONDS_AFTER_DRAIN_DELAY;
-  if (times.data.STOP_SECONDS >= minStopSeconds) return [];
-  const needed = `DRAIN_DELAY_SECONDS + ${MIN_SECONDS_AFTER_DRAIN_DELAY}, which is ${minStopSeconds}`;
-  return [`STOP_SECONDS must be at least ${needed}`];
-}
-
-/**
- * Checks the keys of a process. Throws a ConfigError if keys are missing; returns the purposes of keys that the process
- * must not have.
- */
-function checkKeys(name: string, keys: ProcessKeys): string[] {
+/** Returns the purposes of keys that the process must not have. */
+function surplusKeys(name: string, keys: ProcessKeys): string[] {
   const needed = purposesOf(name);
-  if (!needed) return [];
-  const missing = needed.filter((purpose) => !keys.purposes.includes(purpose));
-  if (missing.length > 0) throw new ConfigError(missing.map((purpose) => `INTERNAL_KEYS has no key for ${purpose}`));
-  return keys.purposes.filter((purpose) => !needed.includes(purpose));
+  return needed ? keys.purposes.filter((purpose) => !needed.includes(purpose)) : [];
 }
 
 async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<Config>): Promise<RunningService> {

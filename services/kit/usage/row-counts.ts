@@ -7,6 +7,7 @@ import type { ErasureRule } from '../personal-data/erasure-rules.ts';
 import { type Database, longRunning, prepared, type Queryable } from '../postgres/pool.ts';
 import type { Statement } from '../postgres/statements.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
+import { maxEntries } from '../resilience/max-entries.ts';
 import { SingleFlight } from '../resilience/single-flight.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -66,7 +67,7 @@ export class RowCounts {
   readonly #options: RowCountsOptions;
   readonly #rules: readonly CountedRule[];
   #statement: Statement | undefined;
-  readonly #stored = new LRUCache<string, StoredCount>({ max: MAX_STORED });
+  readonly #stored = new LRUCache<string, StoredCount>(maxEntries(MAX_STORED));
   readonly #calls = new SingleFlight<RetainedRows[]>();
   readonly #exactCounts = new SingleFlight<Record<string, number | null>>();
   readonly #oneExactCount = pLimit(1);
