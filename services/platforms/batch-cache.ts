@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
+import type { Freshness } from '#kit/resilience/cache.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 
 export interface BatchCacheOptions<Value> {
   ttlMs: number;
@@ -22,10 +24,18 @@ export interface BatchCacheOptions<Value> {
   gatherMs?: number;
 }
 
+/** A loaded value, and the time of performance.now() at which its load began. */
+interface Loaded<Value> {
+  value: Value;
+  loadedAt: number;
+}
+
+type LoadedByKey<Value> = ReadonlyMap<number, Loaded<Value>>;
+
 /** Keys that background callers request until the next load. */
 interface Gathered<Value> {
   keys: number[];
-  loaded: Promise<ReadonlyMap<number, Value>>;
+  loaded: Promise<LoadedByKey<Value>>;
 }
 
 /**
@@ -37,8 +47,8 @@ interface Gathered<Value> {
  */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
-  readonly #entries: LRUCache<number, { value: Value; expiresAt: number }>;
-  readonly #loading: Record<Purpose, Map<number, Promise<ReadonlyMap<number, Value>>>> = {
+  readonly #entries: LRUCache<number, Loaded<Value> & { expiresAt: number }>;
+  readonly #loading: Record<Purpose, Map<number, Promise<LoadedByKey<Value>>>> = {
     caller: new Map(),
     background: new Map(),
     job: new Map(),
@@ -50,23 +60,35 @@ export class BatchCache<Value> {
 
   constructor(options: BatchCacheOptions<Value>) {
     this.#options = options;
-    this.#entries = new LRUCache({ max: options.max });
+    this.#entries = new LRUCache(maxEntries(options.max));
   }
 
-  async get(keys: readonly number[]): Promise<Map<number, Value>> {
+  /** Returns the values of the keys; values that were loaded before `since` are loaded again. */
+  async get(
+    keys: readonly number[],
+    { since = Number.NEGATIVE_INFINITY }: Freshness = {},
+  ): Promise<Map<number, Value>> {
+    const values = await this.#get(keys, since);
+    // A load that was already in flight may have begun too early.
+    const stale = [...values].filter(([, { loadedAt }]) => loadedAt < since).map(([key]) => key);
+    for (const [key, loaded] of await this.#get(stale, since)) values.set(key, loaded);
+    return new Map([...values].map(([key, { value }]) => [key, value]));
+  }
+
+  async #get(keys: readonly number[], since: number): Promise<Map<number, Loaded<Value>>> {
     const now = this.#options.clock.now();
-    const values = new Map<number, Value>();
+    const values = new Map<number, Loaded<Value>>();
     const missing = new Set<number>();
     for (const key of keys) {
       const entry = this.#entries.get(key);
-      if (entry && entry.expiresAt > now) values.set(key, entry.value);
+      if (entry && entry.expiresAt > now && entry.loadedAt >= since) values.set(key, entry);
       else missing.add(key);
     }
     const loading = this.#loading[currentPurpose()];
     this.#startLoads([...missing].filter((key) => !loading.has(key)));
     const loads = [...missing].map(async (key) => {
-      const loaded = await loading.get(key);
-      if (loaded?.has(key)) values.set(key, loaded.get(key) as Value);
+      const loaded = (await loading.get(key))?.get(key);
+      if (loaded) values.set(key, loaded);
     });
     await Promise.all(loads);
     return values;
@@ -95,7 +117,7 @@ export class BatchCache<Value> {
     return { keys, loaded: this.#loadGathered(keys) };
   }
 
-  async #loadGathered(keys: readonly number[]): Promise<ReadonlyMap<number, Value>> {
+  async #loadGathered(keys: readonly number[]): Promise<LoadedByKey<Value>> {
     const { gatherMs = 0, batch } = this.#options;
     await delay(Math.max(0, this.#nextLoadAt - performance.now()));
     this.#gathered = undefined;
@@ -108,15 +130,16 @@ export class BatchCache<Value> {
     }
   }
 
-  async #load(keys: readonly number[]): Promise<ReadonlyMap<number, Value>> {
+  async #load(keys: readonly number[]): Promise<LoadedByKey<Value>> {
     const { load, isCacheable, clock, ttlMs } = this.#options;
+    const loadedAt = performance.now();
     const values = await load(keys);
     const expiresAt = clock.now() + ttlMs;
     for (const [key, value] of values) {
-      if (isCacheable(value)) this.#entries.set(key, { value, expiresAt });
+      if (isCacheable(value)) this.#entries.set(key, { value, loadedAt, expiresAt });
       else this.#entries.delete(key);
     }
-    return values;
+    return new Map([...values].map(([key, value]) => [key, { value, loadedAt }]));
   }
 }
 

@@ -78,3 +78,23 @@ test('a load of gathered keys that fails fails for its callers only', async () =
   expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await get(1)).toEqual(new Map([[1, '#1']]));
 });
+
+test('a value that was loaded before `since` is loaded again, also if its load was still in flight then', async () => {
+  const first = Promise.withResolvers<ReadonlyMap<number, string>>();
+  const load = vi.fn<Load>(async (keys) => new Map(keys.map((key) => [key, 'new'])));
+  load.mockReturnValueOnce(first.promise);
+  const { cache } = cacheOf(load);
+  const early = cache.get([1]);
+  const late = cache.get([1, 2], { since: performance.now() });
+  first.resolve(new Map([[1, 'old']]));
+  expect([await early, await late]).toEqual([
+    new Map([[1, 'old']]),
+    new Map([
+      [1, 'new'],
+      [2, 'new'],
+    ]),
+  ]);
+  expect(load.mock.calls).toEqual([[[1]], [[2]], [[1]]]);
+  expect(await cache.get([1], { since: performance.now() - 60_000 })).toEqual(new Map([[1, 'new']]));
+  expect(load).toHaveBeenCalledTimes(3);
+});

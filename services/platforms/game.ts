@@ -1,3 +1,5 @@
+import type { Freshness } from '#kit/resilience/cache.ts';
+
 /** A user of the game platform. */
 export interface GameUser {
   id: number;
@@ -62,7 +64,7 @@ export interface GamePlatform {
   /** Returns the user with exactly this name or former name, ignoring case; null if there is none. Not cached. */
   userByName(name: string): Promise<GameUser | null>;
   /** Returns the group with this ID and its roles, or null if there is none. Cached for up to a minute. */
-  group(id: number): Promise<GameGroup | null>;
+  group(id: number, freshness?: Freshness): Promise<GameGroup | null>;
   /** Returns the name of an item, or null if there is no such item. Cached for up to an hour. */
   itemName(item: GameItem): Promise<string | null>;
   /**
@@ -74,9 +76,10 @@ export interface GamePlatform {
   ranks(
     userIds: readonly number[],
     groupIds: readonly number[],
+    freshness?: Freshness,
   ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown | Rejected>>;
   /** Returns the ranks that a user holds in one group; empty if the user is not in the group. Cached for up to 30 s. */
-  ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
+  ranksIn(userId: number, groupId: number, freshness?: Freshness): Promise<readonly number[]>;
   /**
    * Returns, for each item, whether the user owns the item, in a single request where the platform supports it. Not
    * cached for callers; cached for up to a minute for background work and for up to ten minutes for jobs.

@@ -3,7 +3,8 @@
 -- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
 --          invalid requests by minute
 -- ARGV     1 number of invalid requests in ten minutes at which no call is made, 0 for no limit, 2 assumed length in ms
---          of the window that follows one whose end is known
+--          of the window that follows one whose end is known, 3 `1` if the call takes its place in the bucket, `0` if
+--          it has done so before and is about to be sent
 -- returns  the decision, ms, the number of invalid requests in the last ten minutes. The decision is `call`, `pause`
 --          (reject calls for that many ms) or `wait` (try again after that many ms)
 local max_invalid, assumed_window = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -21,6 +22,7 @@ if max_invalid > 0 and invalid >= max_invalid then return { 'pause', 60000 - now
 local pause = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]))
 if pause > 0 then return { 'pause', pause, invalid } end
 
+if ARGV[3] == '0' then return { 'call', 0, invalid } end
 local bucket = redis.call('HMGET', KEYS[3], 'limit', 'remaining', 'ends')
 if not bucket[1] then return { 'call', 0, invalid } end
 local remaining, ends = tonumber(bucket[2]), tonumber(bucket[3])

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { currentPurpose, PURPOSES } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { MemorySlots } from './memory-slots.ts';
 import { RedisSlots } from './redis-slots.ts';
@@ -26,6 +27,13 @@ export interface CallBudgetOptions {
   metrics: Metrics;
 }
 
+/**
+ * The maximum numbers of calls of one purpose that wait in a process, of one guild and in total. Further calls are rejected
+ * at once: with the usual rate limit of the chat platform they would wait for longer than callers do.
+ */
+const MAX_WAITING_OF_GUILD = 250;
+const MAX_WAITING = 2_500;
+
 /** The maximum number of parts whose slots a process counts in its memory; those of others are counted in Redis only. */
 const MAX_PARTS = 1_000;
 
@@ -35,13 +43,15 @@ const MAX_PARTS = 1_000;
  */
 export class CallBudget {
   readonly #options: CallBudgetOptions;
-  readonly #parts = new LRUCache<string, CallBudget>({ max: MAX_PARTS });
+  readonly #parts = new LRUCache<string, CallBudget>(maxEntries(MAX_PARTS));
   readonly #shared: SharedRedis;
   readonly #platform: string;
   readonly #name: string;
   readonly #allowance: Allowance;
   /** The slots that this process may use while Redis is unavailable. */
   readonly #own: MemorySlots;
+  /** The number of waiting calls, by purpose, and by purpose and guild. */
+  readonly #waiting = new Map<string, number>();
   readonly #waits: ReturnType<Metrics['duration']>;
   readonly #rejected: ReturnType<Metrics['counterOf']>;
 
@@ -104,21 +114,42 @@ export class CallBudget {
   }
 
   async #wait(caller: Caller, until: number): Promise<void> {
-    const { purpose } = caller;
-    const stopTimer = this.#waits.startTimer({ purpose });
+    const { purpose, guildId } = caller;
+    const counts = [purpose, `${purpose} ${guildId}`] as const;
+    const [all, ofGuild] = counts.map((name) => this.#waiting.get(name) ?? 0) as [number, number];
+    if (all >= MAX_WAITING || ofGuild >= MAX_WAITING_OF_GUILD) throw this.#reject(caller);
+    for (const name of counts) this.#waiting.set(name, (this.#waiting.get(name) ?? 0) + 1);
+    try {
+      await this.#waitForSlot(caller, until);
+    } finally {
+      for (const name of counts) this.#leave(name);
+    }
+  }
+
+  #leave(name: string): void {
+    const left = (this.#waiting.get(name) ?? 0) - 1;
+    if (left > 0) this.#waiting.set(name, left);
+    else this.#waiting.delete(name);
+  }
+
+  async #waitForSlot(caller: Caller, until: number): Promise<void> {
+    const stopTimer = this.#waits.startTimer({ purpose: caller.purpose });
     for (;;) {
       const wait = await this.#acquire(caller);
       if (wait === 0) break;
       if (performance.now() + wait > until) {
         this.#release(caller.id);
-        this.#rejected.inc({ purpose });
-        throw new ApiError('UNAVAILABLE', {
-          message: `Too many requests to the ${this.#platform} platform are queued, try again later`,
-        });
+        throw this.#reject(caller);
       }
       await sleep(wait);
     }
     stopTimer();
+  }
+
+  #reject({ purpose }: Caller): ApiError {
+    this.#rejected.inc({ purpose });
+    const message = `Too many requests to the ${this.#platform} platform are queued, try again later`;
+    return new ApiError('UNAVAILABLE', { message });
   }
 
   /** Acquires a slot in Redis, or in this process's own share of the slots if Redis is unavailable or too slow. */

@@ -5,6 +5,7 @@ import type { RedisClient } from '#kit/redis/client.ts';
 import { InvalidRequests } from './invalid-requests.ts';
 import { credentialName, Script } from './script.ts';
 import type { SharedRedis } from './shared-redis.ts';
+import { type Note, type ResponseLimits, UnstoredNotes } from './unstored-notes.ts';
 
 const ADMIT = new Script('admit');
 const NOTE = new Script('note');
@@ -16,22 +17,13 @@ export const ASSUMED_WINDOW_MS = 5_000;
 /** Two responses whose rate limit windows end within this many milliseconds of each other are about the same window. */
 export const SAME_WINDOW_MS = 250;
 
-/** The state of a rate limit as the platform reports it in a response. */
-export interface RateLimitBucket {
-  limit: number;
-  remaining: number;
-  /** Milliseconds until the platform resets `remaining` to `limit`. */
-  resetMs: number;
-}
-
-/** The parts of a platform's response that limit later calls. */
-export interface ResponseLimits {
-  bucket?: RateLimitBucket | undefined;
-  /** How long calls have to pause after a 429, to the whole host or on one rate limit. */
-  pause?: { ms: number; isWholeHost: boolean } | undefined;
-  /** True if the platform counts the request as invalid. */
-  isInvalid: boolean;
-}
+/**
+ * How long the permission to send a request is valid, in milliseconds from the moment when it was requested: a process that
+ * stalls before it sends must ask again, because another process may have got a 429 meanwhile.
+ */
+const PERMISSION_MS = 50;
+/** How long a call asks again for a permission that is valid, in milliseconds; with a slow Redis none would ever be. */
+const MAX_PERMISSION_WAIT_MS = 1_000;
 
 export interface PlatformLimitsOptions {
   shared: SharedRedis;
@@ -57,6 +49,8 @@ export class PlatformLimits {
   readonly #options: PlatformLimitsOptions;
   readonly #name: string;
   readonly #own = new InvalidRequests();
+  /** What could not be shared yet. */
+  readonly #unstored = new UnstoredNotes((note) => this.#store(note));
   #sharedInvalid = 0;
 
   constructor(options: PlatformLimitsOptions) {
@@ -73,13 +67,11 @@ export class PlatformLimits {
    * Waits until the rate limit allows a call. Throws UNAVAILABLE if that would be after `until` (performance.now()).
    */
   async admit(limit: string, until: number): Promise<void> {
-    const { shared, maxInvalid = 0 } = this.#options;
-    if (maxInvalid > 0 && this.#own.count() >= shared.shareOf(maxInvalid)) throw this.#limitedError(60_000);
+    this.#requireOwnValid();
     for (;;) {
-      const decision = await shared.run((redis) => this.#run(ADMIT, redis, limit, [maxInvalid, ASSUMED_WINDOW_MS]));
+      const decision = await this.#decide(limit, { isLast: false });
       if (decision === undefined) return;
-      const [what, ms, invalid] = decision as Decision;
-      this.#sharedInvalid = invalid;
+      const { what, ms } = decision;
       if (what === 'call') return;
       if (what === 'pause' || performance.now() + ms > until) throw this.#limitedError(ms);
       await sleep(ms);
@@ -87,31 +79,71 @@ export class PlatformLimits {
   }
 
   /**
-   * Throws UNAVAILABLE during a pause that another process reported. Called immediately before a request is sent: the call
-   * may have waited since `admit`.
+   * Takes the permission to send a request, immediately before it is sent: the call may have waited since `admit`. Throws
+   * UNAVAILABLE during a pause that any process reported. While Redis is unavailable, the process decides alone.
    */
-  async requireNoPause(limit: string): Promise<void> {
-    const [host, one] = this.#keys(limit);
-    const pauses = await this.#options.shared.run((redis) =>
-      Promise.all([host, one].map((key) => redis.pttl(key as string))),
-    );
-    const ms = Math.max(0, ...(pauses ?? []));
-    if (ms > 0) throw this.#limitedError(ms);
+  async permit(limit: string): Promise<void> {
+    const until = performance.now() + MAX_PERMISSION_WAIT_MS;
+    for (let askedAt = performance.now(); ; askedAt = performance.now()) {
+      this.#requireOwnValid();
+      const decision = await this.#decide(limit, { isLast: true });
+      if (decision === undefined) return;
+      if (decision.what !== 'call') throw this.#limitedError(decision.ms);
+      const now = performance.now();
+      if (now - askedAt <= PERMISSION_MS || now > until) return;
+    }
   }
 
   /** Shares the rate limits that a response reports with the other processes, without waiting for Redis. */
   note(limit: string, { bucket, pause, isInvalid }: ResponseLimits): void {
     if (isInvalid) this.#own.add();
     if (!bucket && !pause && !isInvalid) return;
-    const flags = [Math.ceil(pause?.ms ?? 0), pause?.isWholeHost ? 1 : 0, isInvalid ? 1 : 0];
+    const note = { limit, bucket, pause, invalid: isInvalid ? 1 : 0 };
+    void this.#storeOrKeep(note);
+  }
+
+  async #storeOrKeep(note: Note): Promise<void> {
+    if (!(await this.#store(note))) this.#unstored.add(note);
+  }
+
+  /** Throws UNAVAILABLE if this process has made as many invalid requests as it may. */
+  #requireOwnValid(): void {
+    const { shared, maxInvalid = 0 } = this.#options;
+    if (maxInvalid > 0 && this.#own.count() >= shared.shareOf(maxInvalid)) throw this.#limitedError(60_000);
+  }
+
+  /**
+   * Returns the decision of all processes about a call; undefined if Redis is unavailable or too slow. The last decision
+   * takes no place in the bucket, because an earlier one has.
+   */
+  async #decide(
+    limit: string,
+    { isLast }: { isLast: boolean },
+  ): Promise<{ what: Decision[0]; ms: number } | undefined> {
+    const { shared, maxInvalid = 0 } = this.#options;
+    const values = [maxInvalid, ASSUMED_WINDOW_MS, isLast ? 0 : 1];
+    const run = (redis: RedisClient) => this.#run(ADMIT, redis, limit, values);
+    const decision = await (isLast ? shared.runPatiently(run) : shared.run(run));
+    if (decision === undefined) return undefined;
+    const [what, ms, invalid] = decision as Decision;
+    this.#sharedInvalid = invalid;
+    return { what, ms };
+  }
+
+  /** Returns false if Redis is unavailable or too slow. */
+  async #store({ limit, bucket, pause, invalid }: Note): Promise<boolean> {
     const values = [
-      ...flags,
+      Math.ceil(pause?.ms ?? 0),
+      pause?.isWholeHost ? 1 : 0,
+      invalid,
       bucket?.limit ?? '',
       bucket?.remaining ?? 0,
       Math.ceil(bucket?.resetMs ?? 0),
       SAME_WINDOW_MS,
     ];
-    void this.#options.shared.run((redis) => this.#run(NOTE, redis, limit, values));
+    const run = (redis: RedisClient) => this.#run(NOTE, redis, limit, values);
+    const { shared } = this.#options;
+    return (await (pause ? shared.runPatiently(run) : shared.run(run))) !== undefined;
   }
 
   #run(script: Script, redis: RedisClient, limit: string, values: (string | number)[]): Promise<unknown> {

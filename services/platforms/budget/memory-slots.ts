@@ -79,7 +79,11 @@ export class MemorySlots implements CallSlots {
     if (known) return known;
     if (this.#waiting.size === 0) this.#rounds.clear();
     const key = `${caller.purpose}:${caller.guildId}`;
-    const round = Math.max(this.#rounds.get(caller.purpose) ?? 0, this.#rounds.get(key) ?? 0);
+    const current = this.#rounds.get(caller.purpose) ?? 0;
+    const isOfSameGuild = (other: Caller) => other.guildId === caller.guildId && other.purpose === caller.purpose;
+    const before = [...this.#waiting.values()].filter(isOfSameGuild).length;
+    // Rounds of callers that gave up are not counted, as in acquire.lua.
+    const round = Math.max(current, Math.min(this.#rounds.get(key) ?? 0, current + before + 1));
     this.#rounds.set(key, round + 1);
     const waiting = { ...caller, round, arrival: this.#arrivals++, expiresAt: Infinity };
     this.#waiting.set(caller.id, waiting);

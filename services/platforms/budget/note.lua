@@ -2,9 +2,9 @@
 --
 -- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
 --          invalid requests by minute
--- ARGV     1 length of the pause in ms, 0 for none, 2 `1` if the whole host is paused, 3 `1` if the platform counts the
---          request as invalid, 4 limit of the bucket (empty if the response reported no bucket), 5 remaining calls, 6
---          ms until the bucket is reset, 7 ms by which the end of one window may differ between two responses
+-- ARGV     1 length of the pause in ms, 0 for none, 2 `1` if the whole host is paused, 3 number of requests that the
+--          platform counts as invalid, 4 limit of the bucket (empty if the response reported no bucket), 5 remaining
+--          calls, 6 ms until the bucket is reset, 7 ms by which the end of one window may differ between two responses
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -12,9 +12,9 @@ local pause = tonumber(ARGV[1])
 local paused = ARGV[2] == '1' and KEYS[1] or KEYS[2]
 if pause > 0 and pause > redis.call('PTTL', paused) then redis.call('SET', paused, 1, 'PX', pause) end
 
-if ARGV[3] == '1' then
+if tonumber(ARGV[3]) > 0 then
   local minute = math.floor(time[1] / 60)
-  redis.call('HINCRBY', KEYS[4], minute, 1)
+  redis.call('HINCRBY', KEYS[4], minute, ARGV[3])
   redis.call('EXPIRE', KEYS[4], 660)
   for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
     if tonumber(field) <= minute - 10 then redis.call('HDEL', KEYS[4], field) end

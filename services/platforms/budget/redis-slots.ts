@@ -40,6 +40,6 @@ export class RedisSlots implements CallSlots {
   }
 
   async release(id: string): Promise<void> {
-    await RELEASE.run(this.#redis, this.#keys.slice(0, 3), [id, releaseDelayOf(this.#allowance)]);
+    await RELEASE.run(this.#redis, this.#keys, [id, releaseDelayOf(this.#allowance)]);
   }
 }

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { RedisClient } from '#kit/redis/client.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { within } from '#kit/resilience/deadline.ts';
@@ -5,6 +6,12 @@ import type { Logger } from '#kit/telemetry/log.ts';
 
 /** The timeout of a Redis command, in milliseconds. */
 const REDIS_MS = 50;
+/**
+ * The timeout of a command whose result decides whether a pause of the platform is respected, in milliseconds. After a
+ * timeout such commands are not sent for a while.
+ */
+const PATIENT_REDIS_MS = 500;
+const IMPATIENT_MS = 1_000;
 /**
  * The settings of the circuit breaker: after half a second of timeouts calls stop waiting for Redis, and a probe in the
  * background finds out when Redis is back.
@@ -29,6 +36,7 @@ export class SharedRedis {
   readonly #redis: { client: RedisClient; breaker: Breaker } | undefined;
   readonly #log: Logger;
   #isFailureLogged = false;
+  #impatientUntil = 0;
 
   constructor({ redis, processes, breakers, log }: SharedRedisOptions) {
     this.processes = processes;
@@ -60,6 +68,21 @@ export class SharedRedis {
       return result;
     } catch (error) {
       this.#failed(error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Does the same with a longer timeout, also while calls do not wait for Redis because it was slow. Only for commands
+   * that are few, or that nobody waits for.
+   */
+  async runPatiently<Result>(work: (redis: RedisClient) => Promise<Result>): Promise<Result | undefined> {
+    const client = this.#redis?.client;
+    if (client?.status !== 'ready' || performance.now() < this.#impatientUntil) return undefined;
+    try {
+      return await within(PATIENT_REDIS_MS, work(client));
+    } catch {
+      this.#impatientUntil = performance.now() + IMPATIENT_MS;
       return undefined;
     }
   }

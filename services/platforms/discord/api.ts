@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { CallBudget } from '../budget/budget.ts';
@@ -61,9 +62,9 @@ export class DiscordApi {
   readonly host: PlatformHost;
   readonly #headers: Record<string, string>;
   readonly #clock: Clock;
-  readonly #rejections = new LRUCache<string, { response: PlatformResponse; until: number }>({
-    max: MAX_CACHED_REJECTIONS,
-  });
+  readonly #rejections = new LRUCache<string, { response: PlatformResponse; until: number }>(
+    maxEntries(MAX_CACHED_REJECTIONS),
+  );
   readonly #token: TokenGuard;
   readonly #buckets: Buckets;
   readonly #limits: PlatformLimits;
@@ -73,7 +74,7 @@ export class DiscordApi {
     const platform = 'chat platform';
     const pace = {
       run: (_limit: string, call: () => Promise<HostResponse>) => call(),
-      requireNoPause: (limit: string) => this.#limits.requireNoPause(limit),
+      permit: (limit: string) => this.#limits.permit(limit),
       note: (limit: string, response: HostResponse) => this.#note(limit, response),
     };
     this.host = new PlatformHost({ ...options, name: 'chat', platform, url: config.CHAT_API_URL, pace });

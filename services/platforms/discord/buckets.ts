@@ -2,7 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '#kit/errors.ts';
-import { ASSUMED_WINDOW_MS, type RateLimitBucket, SAME_WINDOW_MS } from '../budget/limits.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
+import { ASSUMED_WINDOW_MS, SAME_WINDOW_MS } from '../budget/limits.ts';
+import type { RateLimitBucket } from '../budget/unstored-notes.ts';
 
 const MAX_BUCKETS = 10_000;
 
@@ -18,7 +20,7 @@ interface Bucket {
  * instead of getting a 429.
  */
 export class Buckets {
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  readonly #buckets = new LRUCache<string, Bucket>(maxEntries(MAX_BUCKETS));
   readonly #shareOf: (granted: number) => number;
 
   /** `shareOf` returns how much of a rate limit that all processes share this process may use. */

@@ -48,8 +48,11 @@ export interface PlatformHostOptions extends PlatformOptions {
 export interface Pace {
   /** Makes a call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
   run(limit: string, call: () => Promise<HostResponse>): Promise<HostResponse>;
-  /** Throws UNAVAILABLE during a pause that another process knows of. Awaited immediately before a request is sent. */
-  requireNoPause(limit: string): Promise<void>;
+  /**
+   * Takes the permission to send a request, immediately before it is sent. Throws UNAVAILABLE during a pause that another
+   * process knows of.
+   */
+  permit(limit: string): Promise<void>;
   /** Receives every response of the host, including a 429, to learn the state of the rate limits. */
   note(limit: string, response: HostResponse): void;
 }
@@ -155,7 +158,7 @@ export class PlatformHost {
   async #send(path: string, limit: string, options: CallOptions): Promise<HostResponse> {
     this.requireNoPause(limit);
     await options.beforeCall?.();
-    await this.#options.pace?.requireNoPause(limit);
+    await this.#options.pace?.permit(limit);
     this.requireNoPause(limit);
     const response = await this.#breaker.run(() => this.#traced(path, options));
     this.#options.pace?.note(limit, response);

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import { resultOrError } from './responses.ts';
 
 /**
@@ -33,7 +34,7 @@ export class Bisection<Value> {
   readonly #call: BatchCall<Value>;
   readonly #clock: Clock;
   /** Until when each account counts as rejected, by account ID. */
-  readonly #rejected = new LRUCache<number, number>({ max: MAX_REJECTED });
+  readonly #rejected = new LRUCache<number, number>(maxEntries(MAX_REJECTED));
   #pausedUntil = 0;
 
   constructor(call: BatchCall<Value>, clock: Clock) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
-import { LoadingCache } from '#kit/resilience/cache.ts';
+import { type Freshness, LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameGroup } from '../game.ts';
 import type { PlatformHost, PlatformResponse } from '../http/host.ts';
 import { errorOf, nameSchema } from './responses.ts';
@@ -29,15 +29,15 @@ export class Groups {
     this.#roles = new LoadingCache({ ...options, load: (id) => this.#loadRoles(Number(id)) });
   }
 
-  async group(id: number): Promise<GameGroup | null> {
-    const [name, roles] = await Promise.all([this.#names.get(String(id)), this.roles(id)]);
+  async group(id: number, freshness?: Freshness): Promise<GameGroup | null> {
+    const [name, roles] = await Promise.all([this.#names.get(String(id)), this.roles(id, freshness)]);
     if (name === null || roles === null) return null;
     return { id, name, roles: roles.map(({ name, rank }) => ({ name, rank })) };
   }
 
   /** Returns the roles of a group, lowest rank first. */
-  roles(id: number): Promise<GroupRole[] | null> {
-    return this.#roles.get(String(id));
+  roles(id: number, freshness?: Freshness): Promise<GroupRole[] | null> {
+    return this.#roles.get(String(id), freshness);
   }
 
   async #loadName(id: number): Promise<string | null> {

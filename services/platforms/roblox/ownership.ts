@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import { inBatches } from '../batch-cache.ts';
 import type { GameItem, ItemKind, UnknownOrHidden } from '../game.ts';
 import type { PlatformHost } from '../http/host.ts';
@@ -28,7 +29,7 @@ export class Ownership {
   readonly #clock: Clock;
   readonly #loading = new Map<string, Promise<Map<string, Owned>>>();
   /** The cached ownership of items, by user and item. */
-  readonly #cached = new LRUCache<string, { owned: Owned; loadedAt: number }>({ max: MAX_CACHED });
+  readonly #cached = new LRUCache<string, { owned: Owned; loadedAt: number }>(maxEntries(MAX_CACHED));
 
   constructor(load: LoadOwned, clock: Clock) {
     this.#load = load;

@@ -92,7 +92,7 @@ function paceOf(
       const guildId = requestContext.getStore()?.guildId ?? '';
       return budgetOf(limit).run(guildId, until - performance.now(), call);
     },
-    requireNoPause: (limit) => limits.requireNoPause(limit),
+    permit: (limit) => limits.permit(limit),
     note: (limit, response) => limits.note(limit, { pause: pauseOf(response), isInvalid: false }),
   };
 }

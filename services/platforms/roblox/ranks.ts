@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { Freshness } from '#kit/resilience/cache.ts';
 import { BatchCache } from '../batch-cache.ts';
 import type { Rejected, Unknown } from '../game.ts';
 import type { PlatformHost } from '../http/host.ts';
@@ -58,24 +59,28 @@ export class UserRanks {
     });
   }
 
-  async of(userIds: readonly number[], groupIds: readonly number[]): Promise<Map<number, Ranks | Unknown | Rejected>> {
+  async of(
+    userIds: readonly number[],
+    groupIds: readonly number[],
+    freshness?: Freshness,
+  ): Promise<Map<number, Ranks | Unknown | Rejected>> {
     const wanted = new Set(groupIds);
     const holdings = new Map<number, Holdings>();
-    for (const [userId, all] of await this.#holdings.get(userIds)) {
+    for (const [userId, all] of await this.#holdings.get(userIds, freshness)) {
       holdings.set(userId, isKnown(all) ? all.filter(({ groupId }) => wanted.has(groupId)) : all);
     }
-    const rankOf = await this.#rankFinder([...holdings.values()]);
+    const rankOf = await this.#rankFinder([...holdings.values()], freshness);
     return new Map([...holdings].map(([userId, held]) => [userId, ranksOf(held, rankOf)]));
   }
 
   /** Returns the ranks of one user in one group. Throws PLATFORM_ERROR if the ranks are not known. */
-  async ofOne(userId: number, groupId: number): Promise<readonly number[]> {
-    const holdings = (await this.#holdings.get([userId])).get(userId) ?? new ApiError('PLATFORM_ERROR');
+  async ofOne(userId: number, groupId: number, freshness?: Freshness): Promise<readonly number[]> {
+    const holdings = (await this.#holdings.get([userId], freshness)).get(userId) ?? new ApiError('PLATFORM_ERROR');
     if (holdings instanceof ApiError) throw holdings;
     if (holdings === 'rejected') throw new ApiError('PLATFORM_ERROR', { message: ACCOUNT_REJECTED });
     const held = holdings.filter((holding) => holding.groupId === groupId);
-    if (held.some(({ rank }) => rank === undefined)) await this.#groups.roles(groupId);
-    const ranks = ranksOf(held, await this.#rankFinder([held]));
+    if (held.some(({ rank }) => rank === undefined)) await this.#groups.roles(groupId, freshness);
+    const ranks = ranksOf(held, await this.#rankFinder([held], freshness));
     if (ranks === 'unknown' || ranks === 'rejected') throw new ApiError('PLATFORM_ERROR', { message: RANK_UNKNOWN });
     return ranks.get(groupId) ?? [];
   }
@@ -84,11 +89,14 @@ export class UserRanks {
    * Returns a function that finds the rank of a role that a user holds. Loads the roles of the groups for which that is
    * necessary.
    */
-  async #rankFinder(all: readonly Holdings[]): Promise<(holding: Holding) => number | undefined> {
+  async #rankFinder(
+    all: readonly Holdings[],
+    freshness?: Freshness,
+  ): Promise<(holding: Holding) => number | undefined> {
     const held = all.flatMap((holdings) => (isKnown(holdings) ? holdings : []));
     const unranked = held.filter(({ rank }) => rank === undefined);
     const groupIds = [...new Set(unranked.map(({ groupId }) => groupId))];
-    const roles = await Promise.all(groupIds.map((id) => resultOrUnknown(this.#groups.roles(id))));
+    const roles = await Promise.all(groupIds.map((id) => resultOrUnknown(this.#groups.roles(id, freshness))));
     const known = roles.flatMap((of) => (of === 'unknown' || of === null ? [] : of));
     const ranks = new Map(known.map(({ id, rank }) => [id, rank]));
     return ({ roleId, rank }) => rank ?? ranks.get(roleId);

@@ -4,7 +4,7 @@ import { connectRedis, type RedisConnection } from '#kit/redis/client.ts';
 import { maxWithin, watchSecond } from '#test/measure/rates.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { PlatformsFixture } from '../fixture.ts';
-import { SubjectRejected } from './restrictions.ts';
+import { RequestRejected, SubjectUnknown } from './restrictions.ts';
 
 let fixture: PlatformsFixture;
 let redis: RedisConnection;
@@ -88,9 +88,39 @@ test.each([401, 403])('a key that lacks the permission (%i) is reported with wha
 test('a place or user that the platform does not know is told from other failures', async () => {
   const restrictions = fixture.restrictions();
   await fixture.game.fault('/places/99/', { status: 404, body: { code: 'NOT_FOUND' }, times: 1 });
-  await expect(restrictions.find(subject(5, 99))).rejects.toBeInstanceOf(SubjectRejected);
+  await expect(restrictions.find(subject(5, 99))).rejects.toBeInstanceOf(SubjectUnknown);
   await fixture.game.fault('/user-restrictions/5', { status: 503, times: 1 });
   await expect(restrictions.find(subject(5))).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+});
+
+test.each([400, 422])('a rejection with %i says nothing about the place or the user', async (status) => {
+  const restrictions = fixture.restrictions();
+  const body = { code: 'INVALID_ARGUMENT', message: 'duration is wrong' };
+  await fixture.game.fault('/places/99/', { status, body, times: 1 });
+  const finding = restrictions.find(subject(5, 99)).catch((error: unknown) => error);
+  const error = await finding;
+  expect(error).toBeInstanceOf(RequestRejected);
+  expect(error).toMatchObject({
+    code: 'PLATFORM_ERROR',
+    message: expect.stringMatching(`${status}: duration is wrong`),
+  });
+});
+
+test('a restriction that a place inherits from its universe is not one of the place', async () => {
+  const restrictions = fixture.restrictions();
+  const [userId, placeId] = [8, 42];
+  const inherited = { active: true, inherited: true, startTime: new Date().toISOString(), privateReason: 'Universe' };
+  const entry = { path: `universes/${UNIVERSE}/places/42/user-restrictions/8`, gameJoinRestriction: inherited };
+  await fixture.game.fault('/places/42/user-restrictions?', {
+    status: 200,
+    body: { userRestrictions: [entry] },
+    times: 1,
+  });
+  expect((await restrictions.list(UNIVERSE, placeId, undefined)).items).toEqual([]);
+  await fixture.game.fault('/places/42/user-restrictions/8', { status: 200, body: entry, times: 2 });
+  expect(await restrictions.find(subject(userId, placeId))).toMatchObject({ isActive: false, privateReason: '' });
+  const released = await restrictions.write(subject(userId, placeId), { ...CHANGE, isActive: false }, newWrite());
+  expect(released).toMatchObject({ isActive: false });
 });
 
 test('a 429 pauses the writes in that universe alone', async () => {

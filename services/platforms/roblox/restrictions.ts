@@ -6,6 +6,8 @@ import { isRejection } from './responses.ts';
 /** The number of restrictions or log entries in a page. */
 const PAGE_SIZE = 100;
 const DENIED = [401, 403];
+/** The maximum length of the platform's own words in an error message. */
+const MAX_REASON = 200;
 
 const path = z.string().regex(/^universes\/[0-9]+(?:\/places\/[0-9]+)?\/user-restrictions\/[0-9]+$/);
 const numberIn = (collection: string) =>
@@ -27,10 +29,8 @@ const terms = z.object({
   privateReason: z.string().nullish(),
   displayReason: z.string().nullish(),
 });
-const restrictionSchema = z.object({
-  path,
-  gameJoinRestriction: terms.extend({ inherited: z.boolean().nullish() }),
-});
+const joinRestriction = terms.extend({ inherited: z.boolean().nullish() });
+const restrictionSchema = z.object({ path, gameJoinRestriction: joinRestriction });
 const listSchema = z.object({
   userRestrictions: z.array(restrictionSchema).default([]),
   nextPageToken: z.string().nullish(),
@@ -41,6 +41,7 @@ const logSchema = terms.extend({
   place: z.union([z.literal('').transform(() => null), numberIn('places')]).nullish(),
   createTime: time,
 });
+const rejectionSchema = z.object({ message: z.string() });
 const logsSchema = z.object({ logs: z.array(logSchema).default([]), nextPageToken: z.string().nullish() });
 
 /** Whose restriction: of a user in a whole universe (`placeId` null) or in one of its places. */
@@ -91,8 +92,8 @@ export interface WriteId {
 
 /**
  * The bans that the game platform itself enforces (user restrictions of Open Cloud). Methods throw NOT_APPLICABLE if the
- * key lacks the permission, `SubjectRejected` if the platform knows no such universe, place or user, and otherwise the
- * errors of PlatformHost.
+ * key lacks the permission, `SubjectUnknown` if the platform knows no such universe, place or user, `RequestRejected` if
+ * it rejects the request otherwise, and else the errors of PlatformHost.
  */
 export class Restrictions {
   readonly #host: PlatformHost;
@@ -107,8 +108,7 @@ export class Restrictions {
   async find(subject: RestrictionSubject): Promise<Restriction> {
     const response = await this.#call(subject.universeId, 'read', pathOf(subject));
     const { gameJoinRestriction } = this.#host.expect(response, restrictionSchema);
-    // The place shows the restriction of its universe if it has none of its own.
-    return gameJoinRestriction.inherited ? NEVER_RESTRICTED : restrictionOf(gameJoinRestriction);
+    return ownRestriction(gameJoinRestriction);
   }
 
   /** Replaces the user's restriction, and returns the new one. */
@@ -126,15 +126,16 @@ export class Restrictions {
     const duration = durationSeconds === null ? {} : { duration: `${durationSeconds}s` };
     const body = { gameJoinRestriction: { active, ...duration, ...rest } };
     const response = await this.#call(subject.universeId, 'write', `${pathOf(subject)}?${query.toString()}`, body);
-    return restrictionOf(this.#host.expect(response, restrictionSchema).gameJoinRestriction);
+    return ownRestriction(this.#host.expect(response, restrictionSchema).gameJoinRestriction);
   }
 
-  /** Returns a page of everybody who was ever restricted in a universe or a place. */
+  /** Returns a page of everybody who was ever restricted in the universe, or in the place itself. */
   async list(universeId: number, placeId: number | null, token: string | undefined): Promise<Page<ListedRestriction>> {
     const base = pathOf({ universeId, placeId });
     const response = await this.#call(universeId, 'read', `${base}?${pageQuery(token)}`);
     const { userRestrictions, nextPageToken } = this.#host.expect(response, listSchema);
-    const items = userRestrictions.map(({ path: name, gameJoinRestriction }) => ({
+    const own = userRestrictions.filter(({ gameJoinRestriction }) => !gameJoinRestriction.inherited);
+    const items = own.map(({ path: name, gameJoinRestriction }) => ({
       placeId,
       userId: Number(name.slice(name.lastIndexOf('/') + 1)),
       ...restrictionOf(gameJoinRestriction),
@@ -167,17 +168,26 @@ export class Restrictions {
     // A conflict with another write passes, and says nothing about the player or the place.
     if (response.status === 409)
       throw new ApiError('UNAVAILABLE', { message: 'Another write of the restriction runs' });
-    if (isRejection(response)) throw new SubjectRejected(universeId);
+    if (response.status === 404 && isRejection(response)) throw new SubjectUnknown(universeId);
+    if (isRejection(response)) throw new RequestRejected(response);
     return response;
   }
 }
 
-/** Thrown if the game platform rejects a request because of the universe, place or user that it names. */
-export class SubjectRejected extends ApiError {
+/** Thrown if the game platform knows no such universe, place or user. */
+export class SubjectUnknown extends ApiError {
   constructor(universeId: number) {
     super('NOT_APPLICABLE', {
-      message: `The game platform rejects restrictions of this player in universe ${universeId}`,
+      message: `The game platform knows no such player or place in universe ${universeId}`,
     });
+  }
+}
+
+/** Thrown if the game platform rejects a request for another reason, such as its format or a page token. */
+export class RequestRejected extends ApiError {
+  constructor({ status, body }: HostResponse) {
+    const reason = rejectionSchema.safeParse(body).data?.message.slice(0, MAX_REASON) ?? 'without a reason';
+    super('PLATFORM_ERROR', { message: `The game platform rejects the request with ${status}: ${reason}` });
   }
 }
 
@@ -188,6 +198,10 @@ const NEVER_RESTRICTED: Restriction = {
   privateReason: '',
   displayReason: '',
 };
+
+/** Returns the restriction of the place itself: without one, the platform shows that of the universe. */
+const ownRestriction = ({ inherited, ...own }: z.output<typeof joinRestriction>): Restriction =>
+  inherited ? NEVER_RESTRICTED : restrictionOf(own);
 
 const restrictionOf = ({ active, startTime, duration, privateReason, displayReason }: z.output<typeof terms>) => ({
   isActive: active,

@@ -1,3 +1,4 @@
+import type { Freshness } from '#kit/resilience/cache.ts';
 import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
 import type {
@@ -64,8 +65,8 @@ export class Roblox implements GamePlatform {
     return this.#users.byName(name);
   }
 
-  group(id: number): Promise<GameGroup | null> {
-    return this.#groups.group(id);
+  group(id: number, freshness?: Freshness): Promise<GameGroup | null> {
+    return this.#groups.group(id, freshness);
   }
 
   itemName(item: GameItem): Promise<string | null> {
@@ -75,12 +76,13 @@ export class Roblox implements GamePlatform {
   ranks(
     userIds: readonly number[],
     groupIds: readonly number[],
+    freshness?: Freshness,
   ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown | Rejected>> {
-    return this.#ranks.of(userIds, groupIds);
+    return this.#ranks.of(userIds, groupIds, freshness);
   }
 
-  ranksIn(userId: number, groupId: number): Promise<readonly number[]> {
-    return this.#ranks.ofOne(userId, groupId);
+  ranksIn(userId: number, groupId: number, freshness?: Freshness): Promise<readonly number[]> {
+    return this.#ranks.ofOne(userId, groupId, freshness);
   }
 
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]> {
