@@ -18,16 +18,23 @@ const roleOfNewBinding = rule(
   (fields) => fields['binding_type'] == null || fields['chat_role_id'] != null,
 );
 
+const hasChange = (fields: Record<string, unknown>) =>
+  ['min_rank', 'max_rank', 'authority', 'conditions'].some((field) => fields[field] != null) ||
+  fields['priority'] !== undefined;
+
 const changesStoredBinding = rule(
   [],
-  'must hold at least one of min_rank, max_rank, priority, authority, conditions',
-  (fields) =>
-    fields['binding_id'] == null ||
-    ['min_rank', 'max_rank', 'authority', 'conditions'].some((field) => fields[field] != null) ||
-    fields['priority'] !== undefined,
+  'must hold at least one of min_rank, max_rank, priority, authority, conditions, remove',
+  (fields) => fields['binding_id'] == null || fields['remove'] === true || hasChange(fields),
 );
 
-/** The route that shows what a new or changed binding would do to all members. */
+const removesWithoutChange = rule(
+  ['remove'],
+  'is only for a binding_id without changes',
+  (fields) => fields['remove'] == null || (fields['binding_id'] != null && !hasChange(fields)),
+);
+
+/** The route that shows what adding, changing or removing a binding would do to all members. */
 export const previewRoutes = defineRoutes('members', {
   previewBinding: route({
     method: 'POST',
@@ -38,7 +45,10 @@ export const previewRoutes = defineRoutes('members', {
     body: withTypeRules(
       z.object({
         guild_id: guildId,
-        binding_id: optional(bindingId).meta({ description: 'ID of a stored binding, to preview a change of it' }),
+        binding_id: optional(bindingId).meta({ description: 'ID of a stored binding to change or remove' }),
+        remove: optional(z.literal(true, { error: 'must be true' })).meta({
+          description: 'True to preview its removal',
+        }),
         chat_role_id: optional(roleId),
         binding_type: optional(bindingType),
         ...targetFields,
@@ -48,6 +58,7 @@ export const previewRoutes = defineRoutes('members', {
       .refine(...oneOfBoth)
       .refine(...roleOfNewBinding)
       .refine(...changesStoredBinding)
+      .refine(...removesWithoutChange)
       .meta({
         alternatives: [
           { required: ['binding_id'], optional: ['min_rank', 'max_rank'], absent: ['binding_type'] },
@@ -60,7 +71,7 @@ export const previewRoutes = defineRoutes('members', {
     message: 'Preview queued',
     summary: 'Preview what a binding would do to all members',
     description:
-      'Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.',
+      'Starts a job that computes who would gain or lose the role. Nothing is changed. A newer preview of the guild ends an unfinished one.',
     writes: true,
     errors: {
       NOT_FOUND: 'No such binding in this guild',

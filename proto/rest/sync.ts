@@ -60,7 +60,7 @@ const memberCount = (description: string, example: number) => z.int().min(0).met
 export const syncJob = {
   total: memberCount('Number of verified members of the guild', 120),
   done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
-  changed: memberCount('Number of members whose roles changed', 12),
+  changed: memberCount('Number of members whose roles or nickname changed', 12),
   failed: memberCount('Number of members with a role that could not be changed', 1),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable().meta({ example: null }),
@@ -169,7 +169,7 @@ export const syncRoutes = defineRoutes('members', {
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',
     description:
-      'Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.',
+      'Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead.',
     writes: true,
     errors: { CONFLICT: 'The guild has too many unfinished jobs' },
   }),
@@ -206,7 +206,7 @@ export const syncRoutes = defineRoutes('members', {
           )
           .meta({
             description:
-              'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed',
+              'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members left out, and last why the job is paused or has failed',
             example: [],
           }),
         started_at: syncJob.started_at,
@@ -258,8 +258,7 @@ export const syncRoutes = defineRoutes('members', {
     status: 200,
     message: 'Nickname synchronised',
     summary: "Set or remove a member's nickname",
-    description:
-      'Sets the nickname to a text or to the result of a template. A nickname that is already correct is not written again.',
+    description: 'Sets the nickname to a text or to the result of a template.',
     writes: true,
     errors: {
       INVALID_TARGET: 'The group does not exist on the game platform',

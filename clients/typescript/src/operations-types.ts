@@ -62,6 +62,18 @@ export type EventWithApiKey = {
 } & EventEnvelope;
 
 /**
+ * `member.joined`: Somebody joined the guild.
+ *
+ * `member.left`: A member left the guild.
+ *
+ * Scope: `members:read`.
+ */
+export type EventWithMemberEvent = {
+  type?: 'member.joined' | 'member.left';
+  data: MemberEvent | ErasedEventData;
+} & EventEnvelope;
+
+/**
  * `server.online`: A game server came online.
  *
  * `server.offline`: A game server went offline.
@@ -161,6 +173,15 @@ export type BanDriftEvent = {
   universe_id: number;
   place_id: number | null;
   ban_id: number | null;
+};
+
+/** A change of roles on the chat platform */
+export type MemberRolesEvent = {
+  chat_id: ChatId;
+  /** Roles that were assigned */
+  added: RoleId[];
+  /** Roles that were removed */
+  removed: RoleId[];
 };
 
 /** A chat account was linked with a game account. Scope: `members:read`. */
@@ -287,6 +308,11 @@ export type StaffAction = {
   occurred_at: Timestamp;
   /** Time at which the action was logged */
   created_at: Timestamp;
+};
+
+/** A member of the guild */
+export type MemberEvent = {
+  chat_id: ChatId;
 };
 
 /** A member of the guild, with the linked game account */
@@ -715,6 +741,12 @@ export type RequestCounts = {
 /** Result of the command */
 export type AckStatus = 'success' | 'failed' | 'rejected';
 
+/** Roles of a member were changed on the chat platform. Scope: `members:read`. */
+export type EventWithMemberRolesEvent = {
+  type?: 'member.roles_changed';
+  data: MemberRolesEvent | ErasedEventData;
+} & EventEnvelope;
+
 /** Rows of one kind */
 export type RetainedRows = {
   kind: RetainedKind;
@@ -739,6 +771,8 @@ export type Event =
   | EventWithBinding
   | EventWithRolesChanged
   | EventWithNicknameChange
+  | EventWithMemberEvent
+  | EventWithMemberRolesEvent
   | EventWithSyncJobFinished
   | EventWithStaffSession
   | EventWithStaffAction
@@ -862,7 +896,7 @@ export type EventWithNicknameChange = {
 /** The progress of a sync of all members, or of a preview */
 export type SyncJob = {
   state: SyncJobState;
-  /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed */
+  /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members left out, and last why the job is paused or has failed */
   errors: {
     chat_id: ChatIdOrNull;
     role_id: RoleId | null;
@@ -1584,7 +1618,7 @@ export type SyncJobProgress = {
   total: number;
   /** Number of members processed. Users who left the guild are counted at the end */
   done: number;
-  /** Number of members whose roles changed */
+  /** Number of members whose roles or nickname changed */
   changed: number;
   /** Number of members with a role that could not be changed */
   failed: number;
@@ -1933,6 +1967,8 @@ export type SyncNicknameArgs = {
 
 /** Arguments of `previewBinding`. */
 export type PreviewBindingArgs = {
+  /** True to preview its removal */
+  remove?: true | null;
   chat_role_id?: RoleId | null;
   authority?: BindingAuthorityOrNull;
   /** Further conditions, all of which must match as well */
@@ -1941,7 +1977,7 @@ export type PreviewBindingArgs = {
   priority?: number | null;
 } & (
   | {
-      /** ID of a stored binding, to preview a change of it */
+      /** ID of a stored binding to change or remove */
       binding_id: NumericId;
       /** Lowest rank that matches, for `group_rank` */
       min_rank?: number | null;

@@ -766,7 +766,7 @@ const SYNC_GROUP: Operation = {
 /**
  * Sync the roles of all verified members for a game group.
  *
- * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead of a new one.
+ * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead.
  *
  * The key needs the scope `sync:write`.
  */
@@ -808,7 +808,7 @@ const SYNC_NICKNAME: Operation = {
 /**
  * Set or remove a member's nickname.
  *
- * Sets the nickname to a text or to the result of a template. A nickname that is already correct is not written again.
+ * Sets the nickname to a text or to the result of a template.
  *
  * The key needs the scope `sync:write`.
  */
@@ -829,7 +829,7 @@ const PREVIEW_BINDING: Operation = {
 /**
  * Preview what a binding would do to all members.
  *
- * Starts a job that computes who would gain or lose the role if the binding were saved. Nothing is changed. A newer preview of the guild ends an unfinished one.
+ * Starts a job that computes who would gain or lose the role. Nothing is changed. A newer preview of the guild ends an unfinished one.
  */
 export function previewBinding(client: Client, args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(PREVIEW_BINDING, args, options);

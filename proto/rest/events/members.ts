@@ -16,6 +16,14 @@ const rolesChanged = z
   })
   .meta({ id: 'RolesChanged', description: 'A synchronisation that changed roles of a member, or failed to' });
 
+const member = z.object({ chat_id: chatId }).meta({ id: 'MemberEvent', description: 'A member of the guild' });
+
+const memberRoles = z
+  .object({ chat_id: chatId, added: syncedRoles.added, removed: syncedRoles.removed })
+  .meta({ id: 'MemberRolesEvent', description: 'A change of roles on the chat platform' });
+
+const MEMBER = { scope: 'members:read', persons: { chat: ['chat_id'] } } as const;
+
 const syncJobFinished = z
   .object({
     job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`, which also lists its errors' }),
@@ -42,6 +50,13 @@ export const memberEvents = {
     summary: 'The nickname of a member was changed',
     data: nicknameChange,
     persons: { chat: ['chat_id'] },
+  }),
+  'member.joined': eventType({ ...MEMBER, summary: 'Somebody joined the guild', data: member }),
+  'member.left': eventType({ ...MEMBER, summary: 'A member left the guild', data: member }),
+  'member.roles_changed': eventType({
+    ...MEMBER,
+    summary: 'Roles of a member were changed on the chat platform',
+    data: memberRoles,
   }),
   'sync.job.finished': eventType({
     scope: 'members:read',

@@ -125,7 +125,20 @@ export interface EvaluateRequest {
   /** Writes the reasons of single bindings as sentences with the names of groups, ranks and items. */
   withNames: boolean;
   /** A binding that is evaluated as if it were stored: a new one if its ID is 0, otherwise instead of the stored one. */
-  planned?: Binding | undefined;
+  planned?:
+    | Binding
+    | undefined;
+  /**
+   * With chat_role_ids: also evaluates the bindings of other roles that have a nickname template, because the first
+   * binding of the guild that matches decides the nickname.
+   */
+  withNickname: boolean;
+  /** If set, ranks that were read longer ago than this are read again, so that they are as new as a change noticed then. */
+  maxRankAgeMs?:
+    | number
+    | undefined;
+  /** A stored binding that is ignored as if it were removed. */
+  removedBindingId?: number | undefined;
 }
 
 /** A member of the guild. The age of the chat account is derived from its ID. */
@@ -153,7 +166,11 @@ export interface MemberVerdicts {
   rejected: boolean;
   /** The template of the first binding that matches and has one, with the group whose rank the template may name. */
   nicknameTemplate?: string | undefined;
-  nicknameGroupId?: number | undefined;
+  nicknameGroupId?:
+    | number
+    | undefined;
+  /** Set if the game platform failed to return data that decides which template applies: leave the nickname as it is. */
+  nicknameUnknown?: boolean | undefined;
 }
 
 /**
@@ -186,6 +203,9 @@ export interface PlanBindingRequest {
     /** A new binding; its ID and priority are ignored. */
     { $case: "added"; value: Binding }
     | { $case: "changed"; value: BindingChange }
+    | //
+    /** A stored binding that is to be removed. */
+    { $case: "removedBindingId"; value: number }
     | undefined;
 }
 
@@ -204,7 +224,7 @@ export interface Conditions {
 }
 
 export interface PlanBindingResponse {
-  /** Its ID is 0 if it is new. */
+  /** Its ID is 0 if it is new. A binding to be removed is returned as it is stored. */
   binding?: Binding | undefined;
 }
 
@@ -714,6 +734,9 @@ function createBaseEvaluateRequest(): EvaluateRequest {
     withoutOwnershipRoleIds: [],
     withNames: false,
     planned: undefined,
+    withNickname: false,
+    maxRankAgeMs: undefined,
+    removedBindingId: undefined,
   };
 }
 
@@ -739,6 +762,15 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
     }
     if (message.planned !== undefined) {
       Binding.encode(message.planned, writer.uint32(58).fork()).join();
+    }
+    if (message.withNickname !== false) {
+      writer.uint32(64).bool(message.withNickname);
+    }
+    if (message.maxRankAgeMs !== undefined) {
+      writer.uint32(72).int64(message.maxRankAgeMs);
+    }
+    if (message.removedBindingId !== undefined) {
+      writer.uint32(80).int64(message.removedBindingId);
     }
     return writer;
   },
@@ -810,6 +842,30 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
             }
 
             message.planned = Binding.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.withNickname = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.maxRankAgeMs = longToNumber(reader.int64());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.removedBindingId = longToNumber(reader.int64());
             continue;
           }
         }
@@ -936,6 +992,7 @@ function createBaseMemberVerdicts(): MemberVerdicts {
     rejected: false,
     nicknameTemplate: undefined,
     nicknameGroupId: undefined,
+    nicknameUnknown: undefined,
   };
 }
 
@@ -958,6 +1015,9 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
     }
     if (message.nicknameGroupId !== undefined) {
       writer.uint32(48).int64(message.nicknameGroupId);
+    }
+    if (message.nicknameUnknown !== undefined) {
+      writer.uint32(56).bool(message.nicknameUnknown);
     }
     return writer;
   },
@@ -1021,6 +1081,14 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
             }
 
             message.nicknameGroupId = longToNumber(reader.int64());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.nicknameUnknown = reader.bool();
             continue;
           }
         }
@@ -1221,6 +1289,9 @@ export const PlanBindingRequest: MessageFns<PlanBindingRequest> = {
       case "changed":
         BindingChange.encode(message.plan.value, writer.uint32(26).fork()).join();
         break;
+      case "removedBindingId":
+        writer.uint32(32).int64(message.plan.value);
+        break;
     }
     return writer;
   },
@@ -1260,6 +1331,14 @@ export const PlanBindingRequest: MessageFns<PlanBindingRequest> = {
             }
 
             message.plan = { $case: "changed", value: BindingChange.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.plan = { $case: "removedBindingId", value: longToNumber(reader.int64()) };
             continue;
           }
         }

@@ -12,6 +12,17 @@ export const protobufPackage = "guild.members.v1";
 
 export const protobufFileName = "guild/members/v1/settings.proto";
 
+export interface ListTimeoutGuildsRequest {
+  /** The last guild of the previous page; empty for the first page. */
+  afterGuildId: string;
+  /** 1 to 1000. */
+  limit: number;
+}
+
+export interface ListTimeoutGuildsResponse {
+  guildIds: string[];
+}
+
 export interface ListMirroringGuildsRequest {
   /** The last guild of the previous page; empty for the first page. */
   afterGuildId: string;
@@ -61,6 +72,109 @@ export interface GuildSettings {
   /** Increases with every change; 0 if the guild has changed nothing. */
   version: number;
 }
+
+function createBaseListTimeoutGuildsRequest(): ListTimeoutGuildsRequest {
+  return { afterGuildId: "", limit: 0 };
+}
+
+export const ListTimeoutGuildsRequest: MessageFns<ListTimeoutGuildsRequest> = {
+  encode(message: ListTimeoutGuildsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.afterGuildId !== "") {
+      writer.uint32(10).string(message.afterGuildId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListTimeoutGuildsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListTimeoutGuildsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.afterGuildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListTimeoutGuildsResponse(): ListTimeoutGuildsResponse {
+  return { guildIds: [] };
+}
+
+export const ListTimeoutGuildsResponse: MessageFns<ListTimeoutGuildsResponse> = {
+  encode(message: ListTimeoutGuildsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.guildIds) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListTimeoutGuildsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListTimeoutGuildsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseListMirroringGuildsRequest(): ListMirroringGuildsRequest {
   return { afterGuildId: "", limit: 0 };
@@ -524,6 +638,18 @@ export const GuildSettingsServiceService = {
       Buffer.from(ListMirroringGuildsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListMirroringGuildsResponse => ListMirroringGuildsResponse.decode(value),
   },
+  /** A page of the guilds whose mutes are mirrored to timeouts of the chat platform, ordered by ID. */
+  listTimeoutGuilds: {
+    path: "/guild.members.v1.GuildSettingsService/ListTimeoutGuilds" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListTimeoutGuildsRequest): Buffer =>
+      Buffer.from(ListTimeoutGuildsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListTimeoutGuildsRequest => ListTimeoutGuildsRequest.decode(value),
+    responseSerialize: (value: ListTimeoutGuildsResponse): Buffer =>
+      Buffer.from(ListTimeoutGuildsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListTimeoutGuildsResponse => ListTimeoutGuildsResponse.decode(value),
+  },
 } as const;
 
 export interface GuildSettingsServiceServer extends UntypedServiceImplementation {
@@ -531,6 +657,8 @@ export interface GuildSettingsServiceServer extends UntypedServiceImplementation
   getGuildSettings: handleUnaryCall<GetGuildSettingsRequest, GetGuildSettingsResponse>;
   /** A page of the guilds whose bans are mirrored to the game platform, ordered by ID. */
   listMirroringGuilds: handleUnaryCall<ListMirroringGuildsRequest, ListMirroringGuildsResponse>;
+  /** A page of the guilds whose mutes are mirrored to timeouts of the chat platform, ordered by ID. */
+  listTimeoutGuilds: handleUnaryCall<ListTimeoutGuildsRequest, ListTimeoutGuildsResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

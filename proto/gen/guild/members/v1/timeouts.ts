@@ -17,6 +17,8 @@ export interface ListTimeoutChangesRequest {
   after: number;
   /** 1 to 1,000. */
   limit: number;
+  /** The guild whose changes are returned; empty for all guilds. */
+  guildId: string;
 }
 
 export interface TimeoutChange {
@@ -77,7 +79,7 @@ export namespace ChangeTimeoutResponse_Outcome {
 }
 
 function createBaseListTimeoutChangesRequest(): ListTimeoutChangesRequest {
-  return { after: 0, limit: 0 };
+  return { after: 0, limit: 0, guildId: "" };
 }
 
 export const ListTimeoutChangesRequest: MessageFns<ListTimeoutChangesRequest> = {
@@ -87,6 +89,9 @@ export const ListTimeoutChangesRequest: MessageFns<ListTimeoutChangesRequest> = 
     }
     if (message.limit !== 0) {
       writer.uint32(16).int32(message.limit);
+    }
+    if (message.guildId !== "") {
+      writer.uint32(26).string(message.guildId);
     }
     return writer;
   },
@@ -118,6 +123,14 @@ export const ListTimeoutChangesRequest: MessageFns<ListTimeoutChangesRequest> = 
             }
 
             message.limit = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.guildId = reader.string();
             continue;
           }
         }
