@@ -36,6 +36,7 @@ async function evaluate(member: { chatId: string; gameId: number }, withNames = 
     rolesOnly: false,
     withoutOwnershipRoleIds: [],
     withNames,
+    withNickname: false,
   });
   return members[0];
 }

@@ -40,6 +40,7 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     rolesOnly: false,
     withoutOwnershipRoleIds: [],
     withNames: false,
+    withNickname: false,
     ...request,
   });
 /** The verdict on each role for each member. */
@@ -90,6 +91,7 @@ test('without a key for Open Cloud each member takes a call', async () => {
     rolesOnly: true,
     withoutOwnershipRoleIds: [],
     withNames: false,
+    withNickname: false,
   };
   const response = await connection.client.evaluate(request);
   expect(new Set(rolesOf(response).map((roles) => roles[OFFICER]))).toEqual(new Set([WANTED]));

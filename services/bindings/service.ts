@@ -37,6 +37,7 @@ import { BindingsTelemetry } from './telemetry.ts';
 export const bindingsService: ServiceDefinition<BindingsConfig> = {
   name: 'bindings',
   readConfig: readBindingsConfig,
+  caFiles: ['PLATFORMS_CA_FILE', 'REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);

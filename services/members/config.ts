@@ -71,6 +71,11 @@ export const membersVariables = {
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 
-export const readMembersConfig = (environment: Environment) => readConfig(membersVariables, environment);
+export const readMembersConfig = (environment: Environment) => readConfig(membersVariables, environment, faultsOfProxy);
+
+function faultsOfProxy({ CHAT_GATEWAY_ENABLED: enabled, PLATFORMS_PROXY: proxy }: Environment): string[] {
+  if (enabled !== 'true' || proxy === undefined) return [];
+  return ['CHAT_GATEWAY_ENABLED cannot be used with PLATFORMS_PROXY: websockets are not proxied'];
+}
 
 export type MembersConfig = ReturnType<typeof readMembersConfig>;

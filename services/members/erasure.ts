@@ -76,6 +76,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.sync_jobs', holds: 'sync_jobs', users: inJobs },
   { table: 'members.binding_previews', holds: 'sync_jobs', users: inPreviews },
   { table: 'members.guild_settings', holds: 'other' },
+  { table: 'members.member_reports', holds: 'other' },
   { table: 'members.rank_polls', holds: 'other' },
   { table: 'members.known_ranks', holds: 'other', users: byBoth },
   { table: 'members.verification_tokens', holds: 'verification_tokens', users: byBoth },

@@ -2,7 +2,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import type { EventRecorder } from '#kit/events/recorder.ts';
 import { type EventSource, publicSource } from '#kit/events/source.ts';
 import type { Transaction } from '#kit/postgres/pool.ts';
-import type { EventData } from '#proto/rest/events/index.ts';
+import type { EventData, NewEvent } from '#proto/rest/events/index.ts';
 import type { Changes } from './domain/role-plan.ts';
 import type { SyncJob } from './store/sync-jobs.ts';
 
@@ -14,6 +14,12 @@ export interface SyncedRoles {
   gameId: number | null;
   changes: Changes;
 }
+
+/** An event about a member that the chat platform has reported. */
+export type MemberReport = NewEvent<'member.joined' | 'member.left' | 'member.roles_changed'>;
+
+/** The source of changes that were made on the chat platform. */
+const CHAT_PLATFORM: EventSource = { kind: 'system', id: 'chat-platform' };
 
 /** Returns the source that was stored with work that is done later; without one the service itself is the source. */
 export const storedSource = (source: EventSource | null): EventSource => source ?? { kind: 'system', id: 'members' };
@@ -45,6 +51,11 @@ export class MemberEvents {
         data: { chat_id: chatId, game_id: gameId, ...changes, reason: gameId === null ? 'unlinked' : 'bindings' },
       })),
     );
+  }
+
+  /** Records what the chat platform has reported about a member. */
+  memberReported(transaction: Transaction, guildId: string, event: MemberReport): Promise<void> {
+    return this.#recorder.record(transaction, [{ guildId, ...event, source: CHAT_PLATFORM }]);
   }
 
   /** Records that somebody has started a synchronisation job, for the audit. */

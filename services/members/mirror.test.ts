@@ -62,10 +62,10 @@ const totalCalls = async () => Object.values(await chat.calls()).reduce((sum, ca
 /** Returns the roles that the mirror has of a member, without reading the platform; undefined if it has no row. */
 const mirrored = async (chatId: string) =>
   (
-    await fixture.query('SELECT roles FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2', [
-      GUILD,
-      chatId,
-    ])
+    await fixture.query(
+      'SELECT roles FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND left_at IS NULL',
+      [GUILD, chatId],
+    )
   )[0]?.['roles'];
 let last = 0;
 const newUser = () => String(925000000000000000n + BigInt(++last));
@@ -131,6 +131,18 @@ test('after a gap members are read again on demand, and changes in the gap are s
   expect(await totalCalls()).toBe(1);
   expect(await rolesOf(ADA)).toEqual([OFFICER]);
   expect(await totalCalls()).toBe(1);
+});
+
+test('after two gaps in a row permissions are still answered while the platform does not respond', async () => {
+  const roles = await rolesOf(ADA);
+  for (let gap = 0; gap < 2; gap++) {
+    const before = await epoch();
+    await control('/__gateway', { action: 'forget' });
+    await vi.waitUntil(async () => (await epoch()) !== before && (await isLive()), { timeout: 30_000, interval: 100 });
+  }
+  await chat.fault('/members/', { delay_ms: 3_000 });
+  expect(await rolesOf(ADA)).toEqual(roles);
+  await chat.forget();
 });
 
 test('another process resumes the session of a stopped one, without a gap', async () => {

@@ -45,6 +45,7 @@ import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { Joins } from './domain/joins.ts';
 import type { OnMemberChange } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
+import { MemberReports } from './domain/member-reports.ts';
 import { Members } from './domain/members.ts';
 import { nicknameQueue } from './domain/nickname-queue.ts';
 import { Nicknames } from './domain/nicknames.ts';
@@ -80,12 +81,14 @@ import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
 import { Mirror } from './mirror/mirror.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
+import { MemberReportTelemetry } from './telemetry/member-reports.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RankPollTelemetry } from './telemetry/rank-polls.ts';
 import { SettingsTelemetry } from './telemetry/settings.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
+const MINUTE = 60;
 const DAY = 24 * 3600;
 
 /**
@@ -98,6 +101,7 @@ const EVALUATE_MS = 6_500;
 export const membersService: ServiceDefinition<MembersConfig> = {
   name: 'members',
   readConfig: readMembersConfig,
+  caFiles: ['PLATFORMS_CA_FILE', 'REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
@@ -143,9 +147,10 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry, events });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
     const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
+    const automaticNicknames = new AutomaticNicknames({ database, nicknames, telemetry });
     const roleTasks = new RoleTasks({
       roles,
-      nicknames: new AutomaticNicknames({ database, nicknames, telemetry }),
+      nicknames: automaticNicknames,
       newId: randomUUID,
       telemetry: new RoleTaskTelemetry(metrics, log),
       begin: (item) => worker.begin(ROLE_TASK_QUEUE, item),
@@ -195,7 +200,14 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       telemetry: new RankPollTelemetry(metrics),
       roundMs: config.RANK_POLL_SECONDS * 1000,
     });
-    const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
+    const groupSync = new GroupSync({
+      database,
+      lookup,
+      bindings,
+      chat,
+      changes: roleChanges,
+      nicknames: automaticNicknames,
+    });
     const runner = new PreviewRunner({ database, lookup, bindings, chat });
     const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
     const queues = [
@@ -211,11 +223,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
     const joins = new Joins(roleTasks);
+    const reports = new MemberReports(events, new MemberReportTelemetry(metrics, log));
     const timeouts = new Timeouts({ database, chat: discord });
     // Called for each change of a member that the chat platform reports.
     const onMemberChange: OnMemberChange[] = [
       (transaction, change) => joins.changed(transaction, change),
       (transaction, change) => timeouts.memberChanged(transaction, change),
+      (transaction, change) => reports.changed(transaction, change),
     ];
     const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
@@ -261,9 +275,12 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
+  // Longer than any read of the chat platform takes.
+  { table: 'members.mirror_members', column: 'left_at', seconds: 10 * MINUTE },
   { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
+  { table: 'members.member_reports', column: 'hour', seconds: DAY },
   { table: 'members.timeout_changes', column: 'changed_at', seconds: 7 * DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.known_ranks', column: 'seen_at', seconds: config.RETENTION_KNOWN_RANKS_SECONDS },

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const isMirrored = async () =>
   (await fixture.query('SELECT FROM members.mirror_guilds WHERE guild_id = $1', [GUILD])).length === 1;
-const reported = async () => (await timeouts.listTimeoutChanges({ after: 0, limit: 10 })).changes;
+const reported = async () => (await timeouts.listTimeoutChanges({ after: 0, limit: 10, guildId: '' })).changes;
 const names = async () => (await reported()).map(({ guildId, chatId }) => [guildId, chatId]);
 
 /** Changes a member as a moderator of the guild would. */

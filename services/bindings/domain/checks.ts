@@ -51,7 +51,10 @@ export class Checks {
     }
     if (target.kind === 'rank' && link && others.length === 0) return this.#testRank(target, link.gameId);
     const member = { chatId, gameId: link?.gameId ?? null };
-    const [facts] = await loadFacts(this.#game, [member], [target, ...others], TEST_MS);
+    const [facts] = await loadFacts([member], [target, ...others], {
+      game: this.#game,
+      deadlineMs: TEST_MS,
+    });
     const verdict = evaluateBinding(binding, facts as Facts, this.#clock.now());
     if (verdict.verdict === 'unknown' && facts?.isIncomplete) {
       throw new ApiError('PLATFORM_ERROR', { message: 'The game platform did not return the data of the member' });

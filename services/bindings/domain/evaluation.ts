@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { GamePlatform } from '#platforms/game.ts';
@@ -31,9 +32,12 @@ export interface Nickname {
 export interface MemberVerdicts {
   chatId: string;
   roles: RoleVerdict[];
-  /** The nickname of the first role binding that matches and has a template. */
-  nickname: Nickname | undefined;
-  /** True if the verdict on a role is unknown, but a later evaluation may know it. */
+  /**
+   * The nickname of the first role binding that matches and has a template; `unknown` if a later evaluation may find
+   * another one.
+   */
+  nickname: Nickname | 'unknown' | undefined;
+  /** True if the verdict on a role, or the nickname, is unknown, but a later evaluation may know it. */
   isIncomplete: boolean;
   /**
    * True if the verdict on a role is unknown because the game platform rejects calls that name the member's account.
@@ -47,12 +51,18 @@ export interface EvaluationScope {
   chatRoleIds: readonly string[];
   /** True if only the verdicts on roles are needed: then facts that cannot change such a verdict are not queried. */
   rolesOnly: boolean;
+  /** True if the role bindings of other roles that have a nickname template are evaluated as well, for the nickname. */
+  withNickname?: boolean;
+  /** If given, ranks that were read longer ago than this many milliseconds are read again. */
+  maxRankAgeMs?: number | undefined;
   /** The roles for which the ownership of items is not queried; a verdict that depends on ownership is unknown then. */
   withoutOwnership: readonly string[];
   /** True to write the reasons as sentences with the names of groups, ranks and items. */
   withNames?: boolean;
   /** A role binding that is evaluated as if it were stored: a new one has the ID 0, others replace the stored one. */
   planned?: Binding | undefined;
+  /** The ID of a stored role binding that is ignored as if it were removed. */
+  removedBindingId?: number | undefined;
 }
 
 export interface EvaluationOptions {
@@ -72,40 +82,54 @@ export class Evaluation {
   }
 
   /** Returns the verdicts on the chat roles of each member, in the order of the members. */
-  async evaluate(
-    guildId: string,
-    members: readonly Member[],
-    { chatRoleIds, rolesOnly, withoutOwnership, withNames = false, planned }: EvaluationScope,
-  ): Promise<MemberVerdicts[]> {
-    const { database, game, clock, telemetry, deadlineMs = DEADLINE_MS } = this.#options;
-    const stored =
-      chatRoleIds.length > 0
-        ? await listBindingsOfRoles(database, guildId, chatRoleIds, MAX_BINDINGS)
-        : await listBindings(database, guildId, MAX_BINDINGS);
-    const bindings = withPlanned(stored, planned);
+  async evaluate(guildId: string, members: readonly Member[], scope: EvaluationScope): Promise<MemberVerdicts[]> {
+    const { game, clock, telemetry, deadlineMs = DEADLINE_MS } = this.#options;
+    const { chatRoleIds, rolesOnly, withoutOwnership, withNames = false, maxRankAgeMs } = scope;
+    // The age is converted to a time at once, because reading facts takes time too.
+    const freshness = maxRankAgeMs === undefined ? undefined : { since: performance.now() - maxRankAgeMs };
+    const bindings = await this.#bindingsOf(guildId, scope);
     const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
+    const isEvaluated = (roleId: string) => chatRoleIds.length === 0 || chatRoleIds.includes(roleId);
+    const evaluatedRoles = byRole.filter(([roleId]) => isEvaluated(roleId));
     const now = clock.now();
     const decidingTargets = rolesOnly ? decidingTargetsOf(byRole, new Set(withoutOwnership), now) : undefined;
     const targets = bindings.flatMap(targetsOf);
     const [facts, names] = await Promise.all([
-      loadFacts(game, members, targets, deadlineMs, decidingTargets),
+      loadFacts(members, targets, { game, deadlineMs, decidingTargets, freshness }),
       withNames ? loadTargetNames(game, targets) : undefined,
     ]);
     const verdicts = members.map(({ chatId }, index) => {
       const known = facts[index] as Facts;
       const results = new Map(bindings.map((binding) => [binding, evaluateBinding(binding, known, now)]));
-      const roles = byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, results, names));
-      const isUnknown = roles.some(({ verdict }) => verdict === 'unknown');
+      const roles = evaluatedRoles.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, results, names));
+      const nickname = nicknameOf(results, known);
+      const isUnknown = nickname === 'unknown' || roles.some(({ verdict }) => verdict === 'unknown');
       return {
         chatId,
         roles,
-        nickname: nicknameOf(results),
+        nickname,
         isIncomplete: known.isIncomplete && isUnknown,
         isRejected: known.isRejected && isUnknown,
       };
     });
     telemetry.evaluated(countVerdicts(verdicts));
     return verdicts;
+  }
+
+  /** Returns the role bindings that the scope selects, in their order, and the planned one last. */
+  async #bindingsOf(
+    guildId: string,
+    { chatRoleIds, withNickname = false, planned, removedBindingId }: EvaluationScope,
+  ): Promise<readonly Binding[]> {
+    const { database } = this.#options;
+    const asPlanned = (stored: readonly Binding[]) =>
+      withPlanned(stored, planned).filter(({ id }) => id !== removedBindingId);
+    if (chatRoleIds.length > 0 && !withNickname) {
+      return asPlanned(await listBindingsOfRoles(database, guildId, chatRoleIds, MAX_BINDINGS));
+    }
+    const all = asPlanned(await listBindings(database, guildId, MAX_BINDINGS));
+    if (chatRoleIds.length === 0) return all;
+    return all.filter(({ chatRoleId, nicknameTemplate }) => chatRoleIds.includes(chatRoleId) || nicknameTemplate);
   }
 }
 
@@ -136,7 +160,7 @@ function decidingTargetsOf(
       const isWanted = results.some(({ verdict }) => verdict === 'wanted');
       return results
         .filter(({ verdict, hasTemplate }) => verdict === 'unknown' && (!isWanted || hasTemplate))
-        .flatMap(({ targets }) => targets.filter(mayQuery));
+        .flatMap(({ targets, hasTemplate }) => (hasTemplate ? targets : targets.filter(mayQuery)));
     });
 }
 
@@ -173,10 +197,20 @@ const BY_STRENGTH: readonly (Authority | null)[] = ['own', null, 'managed', 'gra
 const strongest = (authorities: readonly (Authority | null)[]): Authority | null =>
   BY_STRENGTH.find((authority) => authorities.includes(authority)) ?? null;
 
-function nicknameOf(results: ReadonlyMap<Binding, BindingResult>): Nickname | undefined {
-  const [binding] =
-    [...results].find(([{ nicknameTemplate }, { verdict }]) => nicknameTemplate !== null && verdict === 'wanted') ?? [];
+/**
+ * Returns the nickname of the first role binding that matches and has a template. It is unknown if an earlier one may
+ * match as soon as the game platform returns more; what the platform never discloses counts as no match.
+ */
+function nicknameOf(
+  results: ReadonlyMap<Binding, BindingResult>,
+  { isIncomplete }: Facts,
+): Nickname | 'unknown' | undefined {
+  const mayMatch = ({ verdict, code }: BindingResult) =>
+    verdict === 'wanted' || (isIncomplete && verdict === 'unknown' && code === 'PLATFORM_UNAVAILABLE');
+  const [binding, result] =
+    [...results].find(([{ nicknameTemplate }, result]) => nicknameTemplate !== null && mayMatch(result)) ?? [];
   if (!binding || binding.nicknameTemplate === null) return undefined;
+  if (result?.verdict === 'unknown') return 'unknown';
   const rank = targetsOf(binding).find((target) => target.kind === 'rank');
   return { template: binding.nicknameTemplate, groupId: rank?.groupId ?? null };
 }

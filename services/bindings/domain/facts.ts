@@ -1,3 +1,4 @@
+import type { Freshness } from '#kit/resilience/cache.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import { snowflakeTime } from '#platforms/discord/snowflake.ts';
@@ -37,32 +38,36 @@ interface MemberResults {
   owned: Owned;
 }
 
-/**
- * Loads the facts about members that the targets depend on, in the order of the members. Facts that the game platform
- * has not returned within `deadlineMs` are unknown. With `decidingTargets` the kinds of facts are loaded one after the
- * other, the cheap ones first, and only for members for whom they can still change a verdict: ranks (50 members per
- * call), account ages, ownership (a call per member). Never fails.
- */
+export interface FactsOptions {
+  game: GamePlatform;
+  /** Facts that the game platform has not returned within so many milliseconds are unknown. */
+  deadlineMs: number;
+  /**
+   * If given, the kinds of facts are loaded one after the other, the cheap ones first, and only for members for whom they
+   * can still change a verdict: ranks (50 members per call), account ages, ownership (a call per member).
+   */
+  decidingTargets?: DecidingTargets | undefined;
+  /** How new the ranks must be. */
+  freshness?: Freshness | undefined;
+}
+
+/** Loads the facts about members that the targets depend on, in the order of the members. Never fails. */
 export async function loadFacts(
-  game: GamePlatform,
   members: readonly Member[],
   targets: readonly Target[],
-  deadlineMs: number,
-  decidingTargets?: DecidingTargets,
+  options: FactsOptions,
 ): Promise<Facts[]> {
   const linked = members.filter(isLinked);
-  const loaded = (await loadLinked(game, linked, targets, deadlineMs, decidingTargets)).values();
+  const loaded = (await loadLinked(linked, targets, options)).values();
   return members.map((member) => (isLinked(member) ? (loaded.next().value as Facts) : withoutLink(member)));
 }
 
 async function loadLinked(
-  game: GamePlatform,
   members: readonly LinkedMember[],
   targets: readonly Target[],
-  deadlineMs: number,
-  decidingTargets: DecidingTargets | undefined,
+  { decidingTargets, ...options }: FactsOptions,
 ): Promise<Facts[]> {
-  const queries = new PlatformQueries({ game, members, deadlineMs });
+  const queries = new PlatformQueries({ ...options, members });
   const results = members.map(
     (): MemberResults => ({ ranks: undefined, createdAt: undefined, items: [], owned: 'unknown' }),
   );
@@ -113,28 +118,28 @@ function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: MemberR
   };
 }
 
-interface PlatformQueriesOptions {
-  game: GamePlatform;
+interface PlatformQueriesOptions extends Omit<FactsOptions, 'decidingTargets'> {
   members: readonly LinkedMember[];
-  deadlineMs: number;
 }
 
 /** Queries the game platform about members. Results that have not arrived by the deadline are unknown. */
 class PlatformQueries {
   readonly #game: GamePlatform;
   readonly #ids: readonly number[];
+  readonly #freshness: Freshness | undefined;
   readonly #late: AbortSignal;
   readonly #unknownWhenLate: Promise<Unknown>;
 
-  constructor({ game, members, deadlineMs }: PlatformQueriesOptions) {
+  constructor({ game, members, deadlineMs, freshness }: PlatformQueriesOptions) {
     this.#game = game;
+    this.#freshness = freshness;
     this.#ids = members.map(({ gameId }) => gameId);
     this.#late = AbortSignal.timeout(deadlineMs);
     this.#unknownWhenLate = new Promise((resolve) => this.#late.addEventListener('abort', () => resolve('unknown')));
   }
 
   async ranks(groupIds: readonly number[]): Promise<Ranks[]> {
-    const page = (ids: readonly number[]) => this.#orUnknown(this.#game.ranks(ids, groupIds));
+    const page = (ids: readonly number[]) => this.#orUnknown(this.#game.ranks(ids, groupIds, this.#freshness));
     const pages = await inParallel(inBatches(this.#ids, PAGE), MAX_CONCURRENT, page, this.#late);
     return this.#ids.map((id, index): Ranks => {
       const page = pages[Math.floor(index / PAGE)];

@@ -41,13 +41,13 @@ describe('only facts that the targets need are queried', () => {
     ['an age on the game platform', [AGE], [0, 0, 101]],
   ] as [string, Target[], number[]][])('%s', async (_what, targets, calls) => {
     const { game, calls: made } = platform();
-    await loadFacts(game, members(101), targets, 1_000);
+    await loadFacts(members(101), targets, { game, deadlineMs: 1_000 });
     expect(Object.values(made).map(({ length }) => length)).toEqual(calls);
   });
 
   test('ranks are queried in pages of 50 members, each group and item once', async () => {
     const { game, calls } = platform();
-    await loadFacts(game, members(51), [RANK, RANK, ITEM, ITEM], 1_000);
+    await loadFacts(members(51), [RANK, RANK, ITEM, ITEM], { game, deadlineMs: 1_000 });
     expect(calls.ranks).toEqual([
       [50, [501]],
       [1, [501]],
@@ -57,7 +57,7 @@ describe('only facts that the targets need are queried', () => {
 });
 
 test('every member has its own facts', async () => {
-  const facts = await loadFacts(platform().game, members(51), [RANK, ITEM, AGE], 1_000);
+  const facts = await loadFacts(members(51), [RANK, ITEM, AGE], { game: platform().game, deadlineMs: 1_000 });
   expect(facts.map(({ ranks }) => ranks instanceof Map && ranks.get(501))).toEqual(
     members(51).map(({ gameId }) => [gameId]),
   );
@@ -72,14 +72,14 @@ test.each([
   ['fails', () => Promise.reject(new Error('no'))],
 ])('facts from a platform that %s are unknown at the deadline', async (_what, respond) => {
   const { game } = platform({ ranks: respond, owns: respond, createdAt: respond });
-  const [facts, ...others] = await loadFacts(game, members(100), [RANK, ITEM, AGE], 50);
+  const [facts, ...others] = await loadFacts(members(100), [RANK, ITEM, AGE], { game, deadlineMs: 50 });
   expect(others).toHaveLength(99);
   expect([facts?.ranks, facts?.owns(PASS), facts?.createdAt.game]).toEqual(['unknown', 'unknown', 'unknown']);
 });
 
 test('a missing response leaves only its own facts unknown', async () => {
   const ranks = async (ids: readonly number[]) => (ids.length === 50 ? forever() : new Map([[51, new Map()]]));
-  const facts = await loadFacts(platform({ ranks }).game, members(51), [RANK, ITEM], 50);
+  const facts = await loadFacts(members(51), [RANK, ITEM], { game: platform({ ranks }).game, deadlineMs: 50 });
   expect([facts[0]?.ranks, facts[0]?.owns(PASS)]).toEqual(['unknown', true]);
   expect(facts[50]?.ranks).toEqual(new Map());
 });

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { within } from '#kit/resilience/deadline.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { TaskLimit } from './task-limit.ts';
 
@@ -36,7 +37,7 @@ interface Entry<Value> {
  */
 export class NameCache<Key extends string | number, Value> {
   readonly #options: NameCacheOptions<Key, Value>;
-  readonly #entries = new LRUCache<Key, Entry<Value>>({ max: MAX_ENTRIES });
+  readonly #entries = new LRUCache<Key, Entry<Value>>(maxEntries(MAX_ENTRIES));
   readonly #limit: TaskLimit;
   #slowUntil = 0;
 

@@ -55,12 +55,12 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     rolesOnly: false,
     withoutOwnershipRoleIds: [],
     withNames: false,
+    withNickname: false,
     ...request,
   });
 /** The verdict on each role for each member. */
 const rolesOf = ({ members }: EvaluateResponse) =>
   members.map(({ roles }) => Object.fromEntries(roles.map(({ chatRoleId, verdict }) => [chatRoleId, verdict])));
-/** The calls to the game platform since the bindings were added. */
 const gameCalls = () => fixture.game.calls();
 
 const gamepass = (chatRoleId: string, id = 601) => ({

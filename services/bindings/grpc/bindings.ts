@@ -9,7 +9,7 @@ import { MAX_BINDINGS } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Evaluation } from '../domain/evaluation.ts';
 import type { Planner } from '../domain/plan.ts';
-import { authorityOf, bindingMessage, bindingOf, conditionOf, roleVerdictMessage } from './views.ts';
+import { authorityOf, bindingMessage, bindingOf, conditionOf, nicknameFields, roleVerdictMessage } from './views.ts';
 
 const MAX_MEMBERS = 100;
 
@@ -59,6 +59,7 @@ const planBinding = z.object({
   plan: z.discriminatedUnion('$case', [
     z.object({ $case: z.literal('added'), value: plannedBinding }),
     z.object({ $case: z.literal('changed'), value: changedBinding }),
+    z.object({ $case: z.literal('removedBindingId'), value: numberId('a binding ID') }),
   ]),
 });
 
@@ -79,6 +80,9 @@ const evaluate = z.object({
   withoutOwnershipRoleIds: z.array(chatId).max(MAX_BINDINGS, { error: `must hold at most ${MAX_BINDINGS} roles` }),
   withNames: z.boolean(),
   planned: plannedBinding.optional(),
+  withNickname: z.boolean(),
+  maxRankAgeMs: z.int().min(0).optional(),
+  removedBindingId: numberId('a binding ID').optional(),
 });
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
@@ -113,11 +117,17 @@ export function bindingsMethods({
     },
     async planBinding(message) {
       const { guildId, plan } = checked(planBinding, message, 'request');
-      const planned =
-        plan.$case === 'added'
-          ? await planner.planNew(guildId, plan.value)
-          : await planner.planChange(guildId, plan.value);
-      return { binding: bindingMessage(planned) };
+      const planned = () => {
+        switch (plan.$case) {
+          case 'added':
+            return planner.planNew(guildId, plan.value);
+          case 'changed':
+            return planner.planChange(guildId, plan.value);
+          default:
+            return bindings.get(guildId, plan.value);
+        }
+      };
+      return { binding: bindingMessage(await planned()) };
     },
     async evaluate(message) {
       const { guildId, members, withoutOwnershipRoleIds, ...scope } = checked(evaluate, message, 'request');
@@ -127,8 +137,7 @@ export function bindingsMethods({
       return {
         members: verdicts.map(({ chatId, roles, nickname, isIncomplete, isRejected }) => ({
           chatId,
-          nicknameTemplate: nickname?.template,
-          nicknameGroupId: nickname?.groupId ?? undefined,
+          ...nicknameFields(nickname),
           incomplete: isIncomplete,
           rejected: isRejected,
           roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),

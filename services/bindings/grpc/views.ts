@@ -2,12 +2,13 @@ import {
   Authority as AuthorityMessage,
   type Binding as BindingMessage,
   type BindingVerdict,
+  type MemberVerdicts as MemberVerdictsMessage,
   type RoleVerdict as RoleVerdictMessage,
   Verdict as VerdictMessage,
 } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { type Authority, AUTHORITIES as NAMES } from '#proto/rest/bindings.ts';
 import { type Binding, type Condition, targetOf } from '../domain/binding.ts';
-import type { RoleVerdict } from '../domain/evaluation.ts';
+import type { MemberVerdicts, RoleVerdict } from '../domain/evaluation.ts';
 import type { Verdict } from '../domain/rules.ts';
 
 const AUTHORITIES = {
@@ -113,6 +114,20 @@ export function conditionOf({ target }: { target: TargetMessage }): Condition {
     }
   }
 }
+
+/** Returns the fields of gRPC responses with the nickname of a member. */
+export const nicknameFields = (
+  nickname: MemberVerdicts['nickname'],
+): Pick<MemberVerdictsMessage, 'nicknameTemplate' | 'nicknameGroupId' | 'nicknameUnknown'> => {
+  if (nickname === 'unknown') {
+    return { nicknameTemplate: undefined, nicknameGroupId: undefined, nicknameUnknown: true };
+  }
+  return {
+    nicknameTemplate: nickname?.template,
+    nicknameGroupId: nickname?.groupId ?? undefined,
+    nicknameUnknown: undefined,
+  };
+};
 
 const VERDICTS = {
   wanted: VerdictMessage.VERDICT_WANTED,

@@ -31,7 +31,7 @@ export interface BindingPreviewsOptions {
   telemetry: PreviewTelemetry;
 }
 
-/** Starts and shows previews: jobs that compute what a new or changed role binding would do to all members. */
+/** Starts and shows previews: jobs that compute what adding, changing or removing a role binding would do to all members. */
 export class BindingPreviews {
   readonly #options: BindingPreviewsOptions;
 
@@ -57,7 +57,8 @@ export class BindingPreviews {
         started = { guildId, id: newJobId() };
         await store.lockPreviews(transaction, guildId);
         await store.replacePreviews(transaction, guildId, { cause: REPLACED, kept: MAX_PREVIEWS - 1 });
-        await store.insertPreview(transaction, started, { binding, total });
+        const isRemoval = plan?.$case === 'removedBindingId';
+        await store.insertPreview(transaction, started, { binding, isRemoval, total });
         return ok({ job_id: started.id, total });
       },
     );

@@ -1,31 +1,31 @@
-import { ApiError } from '#kit/errors.ts';
+import { ApiError, asApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
-import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
+import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { BindingsServiceService, Condition, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { SyncedRoles } from '../events.ts';
 import { listBegun } from '../store/role-changes.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
+import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { guildRolesWith } from './guild-roles.ts';
 import { accountsOf, CHUNK, evaluateForJob, MAX_ATTEMPTS_PER_MEMBER, withLinks } from './job-evaluation.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 import type { RoleChanges } from './role-changes.ts';
 import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
-import { concernsUnverified, evaluate, evaluatedOf, type VerdictScope } from './verdicts.ts';
+import { concernsUnverified, evaluate, evaluatedOf, nicknameOf, type VerdictScope } from './verdicts.ts';
 
 /** The maximum number of errors that a synchronisation job stores and reports. */
 const MAX_ERRORS = 100;
 
-/** A member from a page of the chat platform's member list, with the roles that the page shows. */
-interface ListedMember {
-  chatId: string;
-  roles: readonly string[];
-  link: Link | undefined;
-}
+/** A member from a page of the chat platform's member list, with the roles and the nickname that the page shows. */
+type ListedMember = ChatMember & { link: Link | undefined };
+
+/** What a job did with a member's nickname; the error if the chat platform failed to set it. */
+type NicknameOutcome = 'changed' | 'unchanged' | ApiError;
 
 /** The roles that a job changes, and whether their bindings concern members without a game account. */
 interface Governed {
@@ -53,6 +53,7 @@ export interface GroupSyncOptions {
   bindings: GrpcClient<typeof BindingsServiceService>;
   chat: ChatPlatform;
   changes: RoleChanges;
+  nicknames: Pick<AutomaticNicknames, 'apply' | 'textsOf'>;
 }
 
 /**
@@ -104,8 +105,8 @@ export class GroupSync {
   }
 
   /**
-   * Synchronises the roles of up to 100 members. Returns false if the job was stopped before it had handled all of
-   * them.
+   * Synchronises the roles and nicknames of up to 100 members. Returns false if the job was stopped before it had handled
+   * all of them.
    */
   async #syncMembers(run: JobRun, chunk: readonly ListedMember[], roleIds: string[]): Promise<boolean> {
     const { database, bindings } = this.#options;
@@ -115,6 +116,7 @@ export class GroupSync {
     const { attempts } = run.job;
     const scope = scopeOf(roleIds, guildRoles);
     const verdicts = await evaluateForJob({ bindings, guildId, members, scope, attempts, signal: run.signal });
+    const nicknames = await this.#nicknamesOf(run, chunk, verdicts);
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     const begun = await listBegun(database, guildId, chatIds);
@@ -138,15 +140,53 @@ export class GroupSync {
       if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < MAX_ATTEMPTS_PER_MEMBER) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
-      count(run.progress, member, changes, verdict);
+      const nickname = await this.#rename(run, member, nicknames[index]);
+      count(run.progress, member, { ...changes, nickname }, verdict);
       if (isRight) failed.push({ guildId, chatId: member.chatId, gameId: member.link?.gameId ?? null, changes });
-      else {
+      if (!isRight || nickname === 'changed') {
         await run.save(failed);
         failed = [];
       }
     }
     await run.save(failed);
     return true;
+  }
+
+  /** Returns the nicknames that the members should have; undefined for those whose nickname stays as it is. */
+  async #nicknamesOf(
+    { job }: JobRun,
+    chunk: readonly ListedMember[],
+    verdicts: readonly MemberVerdicts[],
+  ): Promise<(string | null | undefined)[]> {
+    const { nicknames } = this.#options;
+    const linked = chunk.flatMap((member, index) => {
+      const { link } = member;
+      const verdict = verdicts[index] as MemberVerdicts;
+      return link ? [{ index, link, member, nickname: nicknameOf(verdict), isRejected: verdict.rejected }] : [];
+    });
+    const skipsFailures = job.attempts >= MAX_ATTEMPTS_PER_MEMBER;
+    const texts = await nicknames.textsOf(job.guildId, linked, { skipsFailures });
+    const byIndex = new Map(linked.map(({ index }, position) => [index, texts[position]]));
+    return chunk.map((_, index) => byIndex.get(index));
+  }
+
+  /**
+   * Sets the nickname of a member if it differs from the one that the member list shows. The member's link is read again,
+   * because a member may meanwhile have been linked to another game account, or to none.
+   */
+  async #rename({ job }: JobRun, member: ListedMember, nickname: string | null | undefined): Promise<NicknameOutcome> {
+    const { nicknames, changes } = this.#options;
+    if (nickname === undefined || nickname === member.nickname) return 'unchanged';
+    const { guildId, attempts } = job;
+    const current = await changes.findLink(guildId, { chatId: member.chatId, gameId: undefined });
+    if (current?.version !== member.link?.version) return 'unchanged';
+    try {
+      return (await nicknames.apply(guildId, member, nickname)) ? 'changed' : 'unchanged';
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (attempts < MAX_ATTEMPTS_PER_MEMBER) throw error;
+      return error;
+    }
   }
 
   /**
@@ -208,7 +248,8 @@ async function advance(run: JobRun, position: string): Promise<void> {
  */
 function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictScope {
   const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));
-  return { chatRoleIds: roleIds, rolesOnly: true, withoutOwnership: roleIds.filter((id) => !assignable.has(id)) };
+  const withoutOwnership = roleIds.filter((id) => !assignable.has(id));
+  return { chatRoleIds: roleIds, rolesOnly: true, withNickname: true, withoutOwnership };
 }
 
 const REJECTED: RoleFailure = {
@@ -226,14 +267,15 @@ const INCOMPLETE: RoleFailure = {
 function count(
   progress: JobProgress,
   { chatId, link }: ListedMember,
-  { added, removed, failed }: Changes,
+  { added, removed, failed, nickname }: Changes & { nickname: NicknameOutcome },
   { incomplete, rejected }: MemberVerdicts,
 ): void {
-  const failures = [...failed, ...(incomplete ? [INCOMPLETE] : []), ...(rejected ? [REJECTED] : [])];
+  const ofNickname = nickname instanceof ApiError ? [{ ...INCOMPLETE, message: nickname.message }] : [];
+  const failures = [...failed, ...ofNickname, ...(incomplete ? [INCOMPLETE] : []), ...(rejected ? [REJECTED] : [])];
   progress.position = chatId;
   // The total counts the verified members.
   if (link) progress.done += 1;
-  if (added.length + removed.length > 0) progress.changed += 1;
+  if (added.length + removed.length > 0 || nickname === 'changed') progress.changed += 1;
   if (failures.length > 0) progress.failed += 1;
   for (const { role_id, code, message } of failures.slice(0, MAX_ERRORS - progress.errors.length)) {
     progress.errors.push({ chat_id: chatId, role_id: role_id || null, code, message });

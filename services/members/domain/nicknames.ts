@@ -4,6 +4,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
+import type { Freshness } from '#kit/resilience/cache.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
@@ -12,7 +13,7 @@ import type { MemberEvents } from '../events.ts';
 import { type BegunNickname, beginNickname, endNickname, findBegunNickname } from '../store/nickname-changes.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
-import type { BindingNickname } from './role-sync.ts';
+import type { BindingNickname } from './verdicts.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
 const MAX_CHARACTERS = 32;
@@ -31,10 +32,17 @@ interface WantedNickname {
    * binding.
    */
   gameGroupId?: number | undefined;
-  /** If true, a nickname that is too long is cut. */
-  isCut?: boolean;
   /** The member's link, if the caller has read it. */
   link?: Link;
+  /** How new the rank must be that fills `{rank_name}`. */
+  freshness?: Freshness | undefined;
+}
+
+/** A template for the nickname of a member whose link is known. */
+export interface TemplateForMember extends BindingNickname {
+  link: Link;
+  /** How new the rank must be that fills `{rank_name}`. */
+  freshness?: Freshness | undefined;
 }
 
 /** A request to set a member's nickname. */
@@ -118,11 +126,27 @@ export class Nicknames {
   }
 
   /**
-   * Sets the nickname of a member from a template, if it differs from the current one. A nickname that is too long is
-   * cut. `member` and `link` must have just been read. Throws an error below 500 if the nickname cannot be set.
+   * Returns the nickname of a member by a template; one that is too long is cut, null is none. Throws an error below 500
+   * if there is no such nickname.
    */
-  async apply(guildId: string, member: ChatMember, link: Link, wanted: BindingNickname): Promise<void> {
-    const { begun } = await this.#set(guildId, member, { ...wanted, link, isCut: true });
+  async textOf(guildId: string, member: ChatMember, wanted: TemplateForMember): Promise<string | null> {
+    return normalized(await this.#fill(guildId, member, wanted), true);
+  }
+
+  /** Reads the ranks of users with few calls, so that the nicknames that name them need no call each. */
+  async readRanks(links: readonly Link[]): Promise<void> {
+    await this.#options.game.ranks(
+      links.map(({ gameId }) => gameId),
+      [],
+    );
+  }
+
+  /**
+   * Sets the nickname of a member, who must have just been read, if it differs from the current one. Throws an error
+   * below 500 if the nickname cannot be set.
+   */
+  async apply(guildId: string, member: ChatMember, nickname: string | null): Promise<void> {
+    const { begun } = await this.#set(guildId, member, { nickname, template: undefined });
     const name = { guildId, chatId: member.chatId };
     if (begun) await this.#options.database.transaction((transaction) => this.#report(transaction, name, begun));
   }
@@ -137,7 +161,7 @@ export class Nicknames {
     const { telemetry, database } = this.#options;
     const name = { guildId, chatId: member.chatId };
     const text = wanted.template === undefined ? wanted.nickname : await this.#fill(guildId, member, wanted);
-    const to = normalized(text, wanted.isCut);
+    const to = normalized(text);
     const earlier = await findBegunNickname(database, name);
     const change = { chat_id: member.chatId, from: member.nickname, to };
     const isChanged = to !== member.nickname;
@@ -175,7 +199,7 @@ export class Nicknames {
   async #fill(
     guildId: string,
     member: ChatMember,
-    { template = '', gameGroupId, link: known }: WantedNickname,
+    { template = '', gameGroupId, link: known, freshness }: WantedNickname,
   ): Promise<string> {
     const values = new Map([['chat_username', member.username]]);
     if (/\{(?:game_username|rank_name)\}/.test(template)) {
@@ -183,7 +207,7 @@ export class Nicknames {
       values.set('game_username', link.gameUsername);
       if (template.includes('{rank_name}')) {
         const groupId = gameGroupId ?? (await this.#groupOf(guildId));
-        values.set('rank_name', await this.#rankName(link.gameId, groupId));
+        values.set('rank_name', await this.#rankName(link.gameId, groupId, freshness));
       }
     }
     return template.replaceAll(/\{([^{}]*)\}/g, (field, name: string) => values.get(name) ?? field);
@@ -203,9 +227,12 @@ export class Nicknames {
   }
 
   /** Returns the name of the user's highest role in the group on the game platform. */
-  async #rankName(gameId: number, groupId: number): Promise<string> {
+  async #rankName(gameId: number, groupId: number, freshness?: Freshness): Promise<string> {
     const { game } = this.#options;
-    const [group, ranks] = await Promise.all([game.group(groupId), game.ranksIn(gameId, groupId)]);
+    const [group, ranks] = await Promise.all([
+      game.group(groupId, freshness),
+      game.ranksIn(gameId, groupId, freshness),
+    ]);
     if (!group) {
       throw new ApiError('INVALID_TARGET', {
         message: `The game platform has no group ${groupId}`,

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { within } from '#kit/resilience/deadline.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform, GameUser } from '#platforms/game.ts';
@@ -38,7 +39,7 @@ export interface PersonNamesOptions {
 export class PersonNames {
   readonly #options: PersonNamesOptions;
   /** The usernames of members by guild and chat ID; null for accounts that are not in the guild. */
-  readonly #members = new LRUCache<string, { name: string | null; expiresAt: number }>({ max: MAX_CACHED });
+  readonly #members = new LRUCache<string, { name: string | null; expiresAt: number }>(maxEntries(MAX_CACHED));
 
   constructor(options: PersonNamesOptions) {
     this.#options = options;

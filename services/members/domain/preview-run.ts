@@ -35,7 +35,7 @@ export interface PreviewRunnerOptions {
 }
 
 /**
- * Evaluates a planned role binding for all verified members of a guild, and for others if it concerns them, in the order of their chat IDs, and counts who
+ * Evaluates a planned role binding, or the others of its role without it, for all verified members of a guild, and for others if it concerns them, in the order of their chat IDs, and counts who
  * would gain or lose its role. Changes nothing but the preview itself.
  */
 export class PreviewRunner {
@@ -75,14 +75,16 @@ export class PreviewRunner {
   ): Promise<void> {
     const { database, bindings, chat } = this.#options;
     const { guildId, signal } = item;
-    const { binding } = item.data;
+    const { binding, isRemoval } = item.data;
     if ((await countUnfinished(database, guildId)) > 0) throw new WaitsForSync();
     const roleIds = [binding.chatRoleId];
     const guildRoles = await guildRolesWith(chat, guildId, roleIds);
-    const failure = failureOf(binding.chatRoleId, guildRoles);
+    // A binding can be removed whatever has become of its role.
+    const failure = isRemoval ? undefined : failureOf(binding.chatRoleId, guildRoles);
     if (failure) throw new ApiError('NOT_APPLICABLE', { message: failure.message });
     const members = chunk.map(accountsOf);
-    const scope = { chatRoleIds: roleIds, rolesOnly: true, planned: binding };
+    const planned = isRemoval ? { removedBindingId: binding.id } : { planned: binding };
+    const scope = { chatRoleIds: roleIds, rolesOnly: true, ...planned };
     const attempts = item.attempts - 1;
     const verdicts = await evaluateForJob({ bindings, guildId, members, scope, attempts, signal });
     if (signal.aborted) throw new Interrupted();

@@ -10,7 +10,7 @@ import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
-import { concernsUnverified, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
+import { type BindingNickname, concernsUnverified, evaluate, evaluatedOf, nicknameOf, verdictOf } from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
@@ -30,22 +30,28 @@ export interface RoleSyncResult {
 export interface FollowedMember {
   link: Link;
   member: ChatMember;
-  verdicts: readonly RoleVerdict[];
-  /** The nickname of the first binding that matches and has one. */
-  nickname: BindingNickname | undefined;
-}
-
-/** A template of nicknames, and the group whose rank it may name. */
-export interface BindingNickname {
-  template: string;
-  gameGroupId: number | undefined;
+  /** The nickname of the first binding that matches and has one; `unknown` if it must stay as it is. */
+  nickname: BindingNickname | 'unknown' | undefined;
+  /** True if the game platform failed to return data that a verdict needs, so that a retry may change more. */
+  isIncomplete: boolean;
+  /** True if the game platform rejects requests about the member's game account. */
+  isRejected: boolean;
 }
 
 /** What the bindings say about a member, and the error if the bindings service could not be asked. */
 interface Followed {
   verdicts: readonly RoleVerdict[];
-  nickname?: BindingNickname | undefined;
+  nickname?: BindingNickname | 'unknown' | undefined;
+  isIncomplete?: boolean;
+  isRejected?: boolean;
   error?: unknown;
+}
+
+export interface FollowOptions {
+  /** If false, roles that could not be changed are reported as events only together with a change. */
+  reportsFailures?: boolean;
+  /** If given, ranks must not have been read longer ago than this many milliseconds. */
+  maxRankAgeMs?: number | undefined;
 }
 
 export interface RoleSyncOptions {
@@ -93,18 +99,19 @@ export class RoleSync {
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
    * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault
    * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
-   * the guild. Without `reportsFailures`, roles that could not be changed are reported as events only with a change.
-   * Returns the member if it is linked and in the guild.
+   * the guild. Returns the member if it is linked and in the guild.
    */
-  async follow(member: MemberName, { reportsFailures = true } = {}): Promise<FollowedMember | undefined> {
+  async follow(
+    member: MemberName,
+    { reportsFailures = true, maxRankAgeMs }: FollowOptions = {},
+  ): Promise<FollowedMember | undefined> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-      const { verdicts, nickname, error } = link
-        ? await this.#withLink(guildId, link)
-        : await this.#withoutLink(member);
+      const followed = link ? await this.#withLink(guildId, link, maxRankAgeMs) : await this.#withoutLink(member);
+      const { verdicts, error } = followed;
       const done = await changes.applyVerdicts(member, link, evaluatedOf(verdicts), until, { reportsFailures });
       if (!done) continue;
       if (error) throw error;
@@ -113,7 +120,8 @@ export class RoleSync {
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
       if (!link && failed.length > 0)
         throw new ApiError('NOT_APPLICABLE', { message: 'A granted role cannot be removed' });
-      return link && done.member && { link, member: done.member, verdicts, nickname };
+      const { nickname, isIncomplete = false, isRejected = false } = followed;
+      return link && done.member && { link, member: done.member, nickname, isIncomplete, isRejected };
     }
     throw changing();
   }
@@ -134,10 +142,12 @@ export class RoleSync {
     }
   }
 
-  async #withLink(guildId: string, link: Link): Promise<Followed> {
-    const [member] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly: true });
-    const { roles = [], nicknameTemplate: template, nicknameGroupId: gameGroupId } = member ?? {};
-    return { verdicts: roles, nickname: template === undefined ? undefined : { template, gameGroupId } };
+  async #withLink(guildId: string, link: Link, maxRankAgeMs: number | undefined): Promise<Followed> {
+    const scope = { rolesOnly: true, maxRankAgeMs };
+    const [member] = await evaluate(this.#options.bindings, guildId, [link], scope);
+    if (!member) return { verdicts: [] };
+    const { incomplete: isIncomplete, rejected: isRejected } = member;
+    return { verdicts: member.roles, nickname: nicknameOf(member), isIncomplete, isRejected };
   }
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {

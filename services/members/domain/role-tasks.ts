@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { withPurpose } from '#kit/context.ts';
+import { ApiError } from '#kit/errors.ts';
 import { currentEventSource, withEventSource } from '#kit/events/source.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
@@ -22,6 +23,8 @@ const CONCURRENCY = 8;
  * that a guild whose members redeem many codes at once does not delay other guilds.
  */
 const MAX_PER_GUILD = 2;
+/** The error of an attempt after which some verdicts are still unknown. */
+const INCOMPLETE = 'The game platform did not return the data that the bindings need';
 const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
 /**
  * The maximum number of attempts to update a member's roles. They take about a day; then the task becomes a dead
@@ -149,9 +152,13 @@ export class RoleTasks {
     const { roles, nicknames, telemetry } = this.#options;
     const startedAt = performance.now();
     const reportsFailures = attempts <= MAX_REPORTED_ATTEMPTS;
+    // Without this the bindings service could evaluate a cached rank from before the change.
+    const maxRankAgeMs = data.cause === 'rank' ? Math.max(0, Math.floor(1000 * data.ageSeconds)) : undefined;
     const follow = async () => {
-      const followed = await roles.follow({ guildId, chatId: id }, { reportsFailures });
-      if (followed) await nicknames.follow(guildId, followed);
+      const followed = await roles.follow({ guildId, chatId: id }, { reportsFailures, maxRankAgeMs });
+      const freshness = maxRankAgeMs === undefined ? undefined : { since: startedAt - maxRankAgeMs };
+      if (followed) await nicknames.follow(guildId, followed, freshness);
+      if (followed?.isIncomplete) throw new ApiError('PLATFORM_ERROR', { message: INCOMPLETE });
       telemetry.updated(data.cause, data.ageSeconds + (performance.now() - startedAt) / 1000);
     };
     return withEventSource(sourceOfResults(data.source), follow);

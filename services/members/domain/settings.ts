@@ -4,7 +4,7 @@ import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/i
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { GuildSettings, MirroringGuild } from '#proto/gen/guild/members/v1/settings.ts';
 import type { MemberEvents } from '../events.ts';
-import { findSettings, listMirroringGuilds, lockSettings, updateSettings } from '../store/guild-settings.ts';
+import * as store from '../store/guild-settings.ts';
 import { startRankPoll } from '../store/rank-polls.ts';
 import type { SettingsTelemetry } from '../telemetry/settings.ts';
 
@@ -42,12 +42,17 @@ export class Settings<View extends object = object> {
   }
 
   of(guildId: string): Promise<GuildSettings> {
-    return findSettings(this.#options.database, guildId);
+    return store.findSettings(this.#options.database, guildId);
   }
 
   /** Returns up to `limit` guilds, after a guild, whose bans are mirrored to the game platform. */
   mirroringGuilds(after: string, limit: number): Promise<MirroringGuild[]> {
-    return listMirroringGuilds(this.#options.database, after, limit);
+    return store.listMirroringGuilds(this.#options.database, after, limit);
+  }
+
+  /** Returns up to `limit` guilds, after a guild, whose mutes are mirrored to timeouts. */
+  timeoutGuilds(after: string, limit: number): Promise<string[]> {
+    return store.listTimeoutGuilds(this.#options.database, after, limit);
   }
 
   /** Changes settings of a guild. A request that changes nothing is not recorded in the audit. */
@@ -55,7 +60,7 @@ export class Settings<View extends object = object> {
     const { idempotency, telemetry, view } = this.#options;
     let changed: GuildSettings | undefined;
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
-      const before = await lockSettings(transaction, write.guildId);
+      const before = await store.lockSettings(transaction, write.guildId);
       const after = withChange(before, change);
       if (isDeepStrictEqual(after, before)) return ok(view(before));
       changed = { ...after, version: before.version + 1 };
@@ -72,7 +77,7 @@ export class Settings<View extends object = object> {
     { before, changed }: { before: GuildSettings; changed: GuildSettings },
   ): Promise<void> {
     const { events, view, wake } = this.#options;
-    await updateSettings(transaction, guildId, changed);
+    await store.updateSettings(transaction, guildId, changed);
     if (changed.syncOnRankChange && !before.syncOnRankChange) {
       await startRankPoll(transaction, guildId);
       transaction.afterCommit(wake);

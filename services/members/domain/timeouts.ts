@@ -34,10 +34,16 @@ export class Timeouts {
     if (mirrorTimeouts) await insertTimeoutChange(transaction, guildId, chatId);
   }
 
-  /** Returns up to `limit` changes after the ID `after`, oldest first, and the ID of the newest stored change. */
-  async changes(after: number, limit: number): Promise<{ changes: TimeoutChange[]; newestId: number }> {
+  /**
+   * Returns up to `limit` changes after the ID `after`, oldest first, and the ID of the newest stored change. An empty
+   * guild ID stands for all guilds.
+   */
+  async changes({ after, limit, guildId }: { after: number; limit: number; guildId: string }): Promise<{
+    changes: TimeoutChange[];
+    newestId: number;
+  }> {
     const { database } = this.#options;
-    const changes = await listTimeoutChanges(database, after, limit);
+    const changes = await listTimeoutChanges(database, after, limit, guildId);
     return { changes, newestId: changes.at(-1)?.id ?? (await newestTimeoutChange(database)) };
   }
 

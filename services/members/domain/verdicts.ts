@@ -38,6 +38,12 @@ export interface VerdictScope {
   withNames?: boolean;
   /** A role binding that is evaluated as if it were stored. */
   planned?: Binding | undefined;
+  /** If true, the nickname is that of the whole guild, although only some roles are evaluated. */
+  withNickname?: boolean;
+  /** If given, ranks must not have been read longer ago than this many milliseconds. */
+  maxRankAgeMs?: number | undefined;
+  /** The ID of a stored role binding that is ignored as if it were removed. */
+  removedBindingId?: number | undefined;
 }
 
 /**
@@ -48,8 +54,10 @@ export async function evaluate(
   bindings: Bindings,
   guildId: string,
   members: readonly EvaluatedMember[],
-  { chatRoleIds = [], rolesOnly = false, withoutOwnership = [], withNames = false, planned }: VerdictScope = {},
+  scope: VerdictScope = {},
 ): Promise<MemberVerdicts[]> {
+  const { chatRoleIds = [], rolesOnly = false, withoutOwnership = [], withNames = false } = scope;
+  const { planned, withNickname = false, maxRankAgeMs, removedBindingId } = scope;
   const accounts = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
   const { members: verdicts } = await bindings.evaluate({
     guildId,
@@ -59,6 +67,9 @@ export async function evaluate(
     withoutOwnershipRoleIds: withoutOwnership,
     withNames,
     planned,
+    withNickname,
+    maxRankAgeMs,
+    removedBindingId,
   });
   // Verdicts for all members must be present, because a missing verdict would look like a role that the member should
   // not have.
@@ -66,6 +77,22 @@ export async function evaluate(
     verdicts.length === accounts.length && verdicts.every(({ chatId }, index) => chatId === accounts[index]?.chatId);
   if (!isComplete) throw new ApiError('INTERNAL', { cause: new Error('bindings returned no verdicts for a member') });
   return verdicts;
+}
+
+/** A template of nicknames, and the group whose rank it may name. */
+export interface BindingNickname {
+  template: string;
+  gameGroupId: number | undefined;
+}
+
+/** Returns the nickname that the bindings give a member; `unknown` if it must stay as it is. */
+export function nicknameOf({
+  nicknameTemplate: template,
+  nicknameGroupId: gameGroupId,
+  nicknameUnknown,
+}: MemberVerdicts): BindingNickname | 'unknown' | undefined {
+  if (nicknameUnknown) return 'unknown';
+  return template === undefined ? undefined : { template, gameGroupId };
 }
 
 /** Converts a verdict of the gRPC message to a string; every unexpected value becomes `unknown`. */

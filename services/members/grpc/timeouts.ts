@@ -13,7 +13,11 @@ const MAX_CHANGES = 1_000;
 /** The chat platform shows at most this many characters of a reason. */
 const MAX_REASON = 512;
 
-const listChanges = z.object({ after: z.int().min(0), limit: z.int().min(1).max(MAX_CHANGES) });
+const listChanges = z.object({
+  after: z.int().min(0),
+  limit: z.int().min(1).max(MAX_CHANGES),
+  guildId: z.union([z.literal(''), guildId]),
+});
 const getTimeout = z.object({ guildId, chatId });
 const changeTimeout = z.object({
   guildId,
@@ -34,8 +38,7 @@ const OUTCOMES: Record<ChatChange, Outcome> = {
 export function timeoutMethods(timeouts: Timeouts): GrpcHandlers<typeof TimeoutServiceService> {
   return {
     async listTimeoutChanges(message) {
-      const { after, limit } = checked(listChanges, message, 'request');
-      return timeouts.changes(after, limit);
+      return timeouts.changes(checked(listChanges, message, 'request'));
     },
     async getTimeout(message) {
       const { guildId, chatId } = checked(getTimeout, message, 'request');

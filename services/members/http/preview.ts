@@ -15,6 +15,7 @@ function planOf(body: PreviewBody): PlanBindingRequest['plan'] {
   const { binding_id: bindingId, min_rank: minRank, max_rank: maxRank } = body;
   const authority = body.authority && AUTHORITIES[body.authority];
   const conditions = body.conditions?.map((condition) => ({ target: targetOf(condition) }));
+  if (bindingId !== undefined && body.remove) return { $case: 'removedBindingId', value: bindingId };
   if (bindingId !== undefined) {
     const changed = { bindingId, minRank, maxRank, authority, conditions: conditions && { conditions } };
     return { $case: 'changed', value: changed };

@@ -12,6 +12,8 @@ import type { MirrorTelemetry } from '../telemetry/mirror.ts';
 export interface SessionState extends ShardName {
   epoch: string;
   botId: string;
+  /** The number of the event that is being stored. */
+  sequence: number;
 }
 
 export interface MirrorWriterOptions {
@@ -20,17 +22,30 @@ export interface MirrorWriterOptions {
   telemetry: MirrorTelemetry;
 }
 
-/** A handler of one type of event. It may change the state of the session. */
+/** An event that was checked and reduced to what is stored of it. */
+export interface PreparedEvent extends Omit<GatewayDispatch, 'data'> {
+  /** The number of roles and members in it. */
+  parts: number;
+  /** Stores the event, and what follows from it. It may change the state of the session. */
+  store: (on: Transaction, state: SessionState) => Promise<void>;
+}
+
+/** Stores events of one type. */
 type Handler<Data> = (on: Transaction, data: Data, state: SessionState) => Promise<void>;
+
+type Prepared = Pick<PreparedEvent, 'parts' | 'store'>;
+/** An event of which nothing is stored. */
+const IGNORED: Prepared = { parts: 0, store: async () => undefined };
 
 /** Stores the events of the chat platform's websocket in the mirror. */
 export class MirrorWriter {
   readonly #options: MirrorWriterOptions;
-  readonly #handlers: ReadonlyMap<string, (...call: Parameters<Handler<unknown>>) => Promise<void>>;
+  readonly #handlers: ReadonlyMap<string, (data: unknown) => Prepared>;
 
   constructor(options: MirrorWriterOptions) {
     this.#options = options;
     this.#handlers = new Map([
+      ['READY', prepareSession],
       this.#on('GUILD_CREATE', payloads.createdGuildSchema, (on, data, state) => createGuild(on, data, state)),
       this.#on('GUILD_UPDATE', payloads.changedGuildSchema, (on, { id: guildId, owner_id: ownerId = null, roles }) =>
         store.updateGuild(on, { guildId, ownerId, roles }),
@@ -55,30 +70,38 @@ export class MirrorWriter {
     ]);
   }
 
+  /** Checks an event when it is received, so that what is not stored of it does not wait in memory. */
+  prepare({ data, ...event }: GatewayDispatch): PreparedEvent {
+    return { ...event, ...(this.#handlers.get(event.type)?.(data) ?? IGNORED) };
+  }
+
   /** Stores events in their order, and what follows from them. Returns the state of the session after them. */
   async write(
     transaction: Transaction,
-    dispatches: readonly GatewayDispatch[],
-    shard: ShardName & { epoch: string | null; botId: string | null },
+    events: readonly PreparedEvent[],
+    { shardCount, shardId, epoch, botId }: ShardName & { epoch: string | null; botId: string | null },
   ): Promise<SessionState> {
-    const state: SessionState = { ...shard, epoch: shard.epoch ?? '', botId: shard.botId ?? '' };
-    for (const dispatch of dispatches) {
-      if (dispatch.type === 'READY') Object.assign(state, await readSession(transaction, dispatch, state));
-      else await this.#handlers.get(dispatch.type)?.(transaction, dispatch.data, state);
+    const state: SessionState = { shardCount, shardId, epoch: epoch ?? '', botId: botId ?? '', sequence: 0 };
+    for (const { store: storeEvent, sequence } of events) {
+      state.sequence = sequence;
+      await storeEvent(transaction, state);
     }
     return state;
   }
 
-  #on<Data>(type: string, schema: z.ZodType<Data>, handler: Handler<Data>) {
-    const handle = async (on: Transaction, data: unknown, state: SessionState) => {
+  #on<Data extends object>(type: string, schema: z.ZodType<Data>, handler: Handler<Data>) {
+    const prepare = (data: unknown): Prepared => {
       const parsed = schema.safeParse(data);
-      if (parsed.success) return handler(on, parsed.data, state);
+      if (parsed.success) {
+        const known = parsed.data;
+        return { parts: partsOf(known), store: (on, state) => handler(on, known, state) };
+      }
       // A guild about which an event cannot be read is not current until the platform sends it again.
       const guildId = payloads.guildOf(data);
       this.#options.telemetry.unreadable(type, parsed.error);
-      if (guildId !== undefined) await store.setUnavailable(on, guildId);
+      return guildId === undefined ? IGNORED : { parts: 0, store: (on) => store.setUnavailable(on, guildId) };
     };
-    return [type, handle] as const;
+    return [type, prepare] as const;
   }
 
   async #storeMember(
@@ -110,8 +133,9 @@ export class MirrorWriter {
     { botId }: SessionState,
   ): Promise<void> {
     if (chatId === botId) return;
-    const { member } = await store.findBefore(on, { guildId, chatId });
-    if (member) await store.deleteMember(on, { guildId, chatId });
+    const { isUsed, member } = await store.findBefore(on, { guildId, chatId });
+    // Also if the mirror does not have the member: a read that began before may still bring it.
+    if (isUsed || member) await store.storeLeft(on, { guildId, chatId });
     const change: MemberChange = {
       guildId,
       chatId,
@@ -145,10 +169,21 @@ function storeRole(
   return store.storeRole(on, guildId, role.id, role);
 }
 
-async function readSession(on: Transaction, { sequence, data }: GatewayDispatch, shard: ShardName) {
-  const { session_id: sessionId, resume_gateway_url: resumeUrl, user } = payloads.readySchema.parse(data);
-  const epoch = await beginSession(on, shard, { sessionId, sequence, resumeUrl, botId: user.id });
-  return { epoch, botId: user.id };
+/** A session that cannot be read is an error when it is stored: without it no event can be. */
+function prepareSession(data: unknown): Prepared {
+  const parsed = payloads.readySchema.safeParse(data);
+  const storeSession = async (on: Transaction, state: SessionState) => {
+    if (!parsed.success) throw parsed.error;
+    const { session_id: sessionId, resume_gateway_url: resumeUrl, user } = parsed.data;
+    const session = { sessionId, sequence: state.sequence, resumeUrl, botId: user.id };
+    Object.assign(state, { epoch: await beginSession(on, state, session), botId: user.id });
+  };
+  return { parts: 0, store: storeSession };
+}
+
+/** Returns the number of roles and members in the data of an event. */
+function partsOf({ roles = [], members = [] }: { roles?: readonly unknown[]; members?: readonly object[] }): number {
+  return roles.length + members.reduce((sum, member) => sum + 1 + partsOf(member), 0);
 }
 
 function isDifferent({ roles: { before = [], after }, timeoutUntil }: MemberChange): boolean {

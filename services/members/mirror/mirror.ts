@@ -1,5 +1,4 @@
 import type { Database } from '#kit/postgres/pool.ts';
-import { ConfigError } from '#kit/service/config.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Discord } from '#platforms/discord/discord.ts';
@@ -53,8 +52,6 @@ export class Mirror {
   gateway(onChange: readonly OnMemberChange[]): ChatGateway | undefined {
     const config = this.#config;
     if (!config.CHAT_GATEWAY_ENABLED) return undefined;
-    if (config.PLATFORMS_PROXY !== undefined)
-      throw new ConfigError(['CHAT_GATEWAY_ENABLED cannot be used with PLATFORMS_PROXY: websockets are not proxied']);
     const { database, discord } = this.#parts;
     const telemetry = this.#telemetry;
     return new ChatGateway({

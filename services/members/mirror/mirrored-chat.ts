@@ -34,8 +34,7 @@ export interface MirroredChatOptions {
   telemetry: MirrorTelemetry;
 }
 
-type Found = Awaited<ReturnType<typeof store.findMember>>;
-const NOTHING: Found = { guild: undefined, member: undefined };
+const NOTHING: store.FoundMember = { guild: undefined, member: undefined, version: null };
 
 /**
  * The chat platform with a mirror: while the websocket keeps a guild current, its roles and its members that were read
@@ -73,7 +72,7 @@ export class MirroredChat implements ChatPlatform {
     if (member && (isCurrent || (mayBeOld && member.isRecent))) {
       telemetry.read('mirror');
       if (!member.isUsed) void store.markMemberUsed(this.#options.database, name).catch(() => undefined);
-      return toMember(member);
+      return this.#toMember(guildId, guild, member);
     }
     return mayBeOld ? this.#readOrOld(name, found) : this.#read(name, found);
   }
@@ -118,7 +117,7 @@ export class MirroredChat implements ChatPlatform {
   }
 
   /** Returns what the mirror has; nothing while the database is down. */
-  async #find(name: MemberName): Promise<Found> {
+  async #find(name: MemberName): Promise<store.FoundMember> {
     const { database, ttlSeconds, maxOldSeconds } = this.#options;
     try {
       const ages = { maxAgeSeconds: ttlSeconds, usableSeconds: maxOldSeconds };
@@ -132,12 +131,11 @@ export class MirroredChat implements ChatPlatform {
   }
 
   /** Reads a member from the platform, and stores the result for later reads. */
-  async #read(name: MemberName, { guild, member: known }: Found): Promise<ChatMember | null> {
+  async #read(name: MemberName, { guild, version }: store.FoundMember): Promise<ChatMember | null> {
     const { chat, database, telemetry } = this.#options;
     const startedAt = performance.now();
     telemetry.read('platform');
     const member = await chat.member(name.guildId, name.chatId);
-    const version = known?.version ?? null;
     const epoch = guild?.isLive ? guild.epoch : null;
     // The member is returned even if it cannot be stored; the next read then calls the platform again.
     if (member) {
@@ -151,9 +149,10 @@ export class MirroredChat implements ChatPlatform {
    * Reads a member. If the platform cannot be called in time, for example because many members have to be read again
    * after a gap in the websocket, an old row is returned, and the call goes on for the reads after this one.
    */
-  async #readOrOld(name: MemberName, found: Found): Promise<ChatMember | null> {
+  async #readOrOld(name: MemberName, found: store.FoundMember): Promise<ChatMember | null> {
     const { guildId, chatId } = name;
-    const old = found.member?.isUsable ? toMember(found.member) : undefined;
+    const { guild, member } = found;
+    const old = member?.isUsable ? await this.#toMember(guildId, guild, member) : undefined;
     if (old && this.#refreshing >= MAX_REFRESHES) return this.#old(old);
     const reading = this.#refreshes.run(`${guildId} ${chatId}`, async () => {
       this.#refreshing += 1;
@@ -191,8 +190,18 @@ export class MirroredChat implements ChatPlatform {
       await store.storeOwnChange(database, name, version, change).catch(() => undefined);
     return outcome;
   }
-}
 
-function toMember({ chatId, username, nickname, roles, joinedAt, timeoutUntil }: store.MirroredMember): ChatMember {
-  return { chatId, username, nickname, roles, joinedAt, timeoutUntil };
+  /**
+   * Returns a mirrored member without the roles that the guild does not have any more: the platform reports a deleted role
+   * once, and not for each of its members.
+   */
+  async #toMember(
+    guildId: string,
+    guild: store.MirroredGuild | undefined,
+    { chatId, username, nickname, roles, joinedAt, timeoutUntil }: store.MirroredMember,
+  ): Promise<ChatMember> {
+    const facts = guild && (await this.#guilds.facts(guildId, guild).catch(() => undefined));
+    const held = facts ? roles.filter((roleId) => facts.roleIds.has(roleId)) : roles;
+    return { chatId, username, nickname, roles: held, joinedAt, timeoutUntil };
+  }
 }

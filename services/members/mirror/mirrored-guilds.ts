@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Queryable } from '#kit/postgres/pool.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
+import { SingleFlight } from '#kit/resilience/single-flight.ts';
 import type { ChatRole, ChatStanding } from '#platforms/chat.ts';
 import { rolesSchema, toChatRoles } from '#platforms/discord/roles.ts';
 import { toChatStanding } from '#platforms/discord/standing.ts';
@@ -11,13 +13,15 @@ const MAX_GUILDS = 5_000;
 interface GuildFacts {
   version: string;
   roles: ChatRole[];
+  roleIds: ReadonlySet<string>;
   standing: ChatStanding;
 }
 
 /** Reads the roles of mirrored guilds, and keeps them in memory until the guild changes. */
 export class MirroredGuilds {
   readonly #database: Queryable;
-  readonly #facts = new LRUCache<string, GuildFacts>({ max: MAX_GUILDS });
+  readonly #facts = new LRUCache<string, GuildFacts>(maxEntries(MAX_GUILDS));
+  readonly #reads = new SingleFlight<GuildFacts | undefined>();
 
   constructor(database: Queryable) {
     this.#database = database;
@@ -27,6 +31,10 @@ export class MirroredGuilds {
   async facts(guildId: string, { version, botId }: MirroredGuild): Promise<GuildFacts | undefined> {
     const known = this.#facts.get(guildId);
     if (known?.version === version) return known;
+    return this.#reads.run(`${guildId} ${version}`, () => this.#read(guildId, botId));
+  }
+
+  async #read(guildId: string, botId: string): Promise<GuildFacts | undefined> {
     const data = await findGuildData(this.#database, guildId);
     if (!data) return undefined;
     const { ownerId, botRoles } = data;
@@ -34,6 +42,7 @@ export class MirroredGuilds {
     const facts = {
       version: data.version,
       roles: toChatRoles(guildId, roles, botRoles),
+      roleIds: new Set(roles.map(({ id }) => id)),
       standing: toChatStanding(guildId, { owner_id: ownerId, roles }, { id: botId, roles: botRoles }),
     };
     this.#facts.set(guildId, facts);

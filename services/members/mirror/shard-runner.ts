@@ -6,7 +6,8 @@ import { backoffMs } from '#kit/resilience/backoff.ts';
 import { type GatewayDispatch, GatewayShard, type GatewayShardOptions } from '#platforms/discord/gateway/shard.ts';
 import * as store from '../store/chat-shards.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
-import type { MirrorWriter } from './mirror-writer.ts';
+import type { MirrorWriter, PreparedEvent } from './mirror-writer.ts';
+import { WaitingEvents } from './waiting-events.ts';
 
 /** How long another process waits after the owner of a shard has died, in milliseconds. */
 export const LEASE_MS = 10_000;
@@ -16,8 +17,6 @@ const LIVE_MS = 5_000;
 /** The mirror is not used while the oldest event that is not stored has waited for longer than this. */
 const MAX_LAG_MS = 3_000;
 const BATCH = 50;
-/** Events that wait to be stored. With more the connection is closed, and the platform sends them again. */
-const MAX_WAITING = 20_000;
 const BACKOFF = { minMs: 200, maxMs: 5_000 };
 /** How often an event is tried that cannot be stored although the database works. */
 const MAX_ATTEMPTS = 5;
@@ -32,6 +31,8 @@ export interface ShardRunnerOptions {
   /** Identifies this process as the owner of the shard. */
   holder: string;
   connection: Pick<GatewayShardOptions, 'url' | 'token' | 'admitIdentify'>;
+  /** The events that wait to be stored. */
+  waiting?: WaitingEvents;
 }
 
 /**
@@ -41,7 +42,7 @@ export interface ShardRunnerOptions {
 export class ShardRunner {
   readonly #options: ShardRunnerOptions;
   readonly #stopped = new AbortController();
-  readonly #waiting: (GatewayDispatch & { receivedAt: number })[] = [];
+  readonly #waiting: WaitingEvents;
   #connection: GatewayShard | undefined;
   #storing: Promise<void> | undefined;
   #isConnected = false;
@@ -53,6 +54,7 @@ export class ShardRunner {
 
   constructor(options: ShardRunnerOptions) {
     this.#options = options;
+    this.#waiting = options.waiting ?? new WaitingEvents();
   }
 
   get shardId(): number {
@@ -61,12 +63,11 @@ export class ShardRunner {
 
   /** Seconds since the oldest event was received that is not stored. */
   get lagSeconds(): number {
-    const [oldest] = this.#waiting;
-    return oldest ? (performance.now() - oldest.receivedAt) / 1000 : 0;
+    return this.#waiting.lagMs / 1000;
   }
 
   get isLive(): boolean {
-    return this.#isConnected && this.#isCaughtUp && this.lagSeconds * 1000 < MAX_LAG_MS;
+    return this.#isConnected && this.#isCaughtUp && this.#waiting.lagMs < MAX_LAG_MS;
   }
 
   /** Runs until `stop` is called, or until another process owns the shard. */
@@ -121,7 +122,7 @@ export class ShardRunner {
   async #reconnect(): Promise<void> {
     const { database, shard, holder } = this.#options;
     await this.#disconnect();
-    this.#waiting.length = 0;
+    this.#waiting.clear();
     this.#last = undefined;
     const { signal } = this.#stopped;
     for (let attempts = 1; !signal.aborted; attempts++) {
@@ -140,23 +141,31 @@ export class ShardRunner {
       this.#isConnected = true;
       this.#options.telemetry.started(this.shardId, type === 'READY' ? 'begun' : 'resumed');
     }
-    // The library has passed on events in another order than the platform sent them, or more than can be stored.
+    // The library has passed on events in another order than the platform sent them.
     const { sessionId, sequence } = this.#last ?? {};
     const isInOrder = dispatch.sessionId !== sessionId || sequence === undefined || dispatch.sequence > sequence;
-    if (!isInOrder || this.#waiting.length >= MAX_WAITING) return void this.#reconnect();
-    this.#last = dispatch;
-    this.#waiting.push({ ...dispatch, receivedAt: performance.now() });
+    if (!isInOrder) return void this.#reconnect();
+    this.#last = { sessionId: dispatch.sessionId, sequence: dispatch.sequence };
+    this.#waiting.add(this.#options.writer.prepare(dispatch));
     this.#storing ??= this.#store().finally(() => {
       this.#storing = undefined;
     });
+    if (this.#waiting.isFull) void this.#pause();
+  }
+
+  /** Closes the connection until the events that were received are stored. The platform then sends those after them. */
+  async #pause(): Promise<void> {
+    await this.#disconnect();
+    await this.#storing;
+    await this.#reconnect();
   }
 
   /** Stores the waiting events, batch by batch. Failures are retried, because no event may be left out. */
   async #store(): Promise<void> {
     let attempts = 0;
-    while (this.#waiting.length > 0 && !this.#stopped.signal.aborted) {
+    while (this.#waiting.size > 0 && !this.#stopped.signal.aborted) {
       // After a failure events are stored one at a time, so that one that cannot be stored is found.
-      const batch = this.#nextBatch(attempts === 0 ? BATCH : 1);
+      const batch = this.#waiting.oldest(attempts === 0 ? BATCH : 1);
       try {
         if (!(await this.#storeBatch(batch))) return this.stop();
         this.#stored(batch);
@@ -165,7 +174,9 @@ export class ShardRunner {
         attempts += 1;
         if (attempts > MAX_ATTEMPTS && asApiError(error).code !== 'UNAVAILABLE' && batch[0]) {
           this.#options.telemetry.skipped(this.shardId, batch[0].type, error);
-          this.#waiting.shift();
+          this.#waiting.remove(batch);
+          // Without its beginning nothing of a session can be stored.
+          if (batch[0].type === 'READY') return void this.#refused('its session cannot be stored');
           attempts = 0;
           continue;
         }
@@ -176,17 +187,9 @@ export class ShardRunner {
     }
   }
 
-  /** Returns the oldest events, all of one session: the numbers of two sessions cannot be compared. */
-  #nextBatch(size: number): GatewayDispatch[] {
-    const batch = this.#waiting.slice(0, size);
-    const end = batch.findIndex(({ sessionId }) => sessionId !== batch[0]?.sessionId);
-    return end === -1 ? batch : batch.slice(0, end);
-  }
-
-  #stored(batch: readonly GatewayDispatch[]): void {
-    // The queue is empty if the connection was replaced meanwhile; the events then come again.
-    if (this.#waiting[0]?.sequence !== batch[0]?.sequence) return;
-    this.#waiting.splice(0, batch.length);
+  #stored(batch: readonly PreparedEvent[]): void {
+    // They are not the oldest any more if the connection was replaced meanwhile; the events then come again.
+    if (!this.#waiting.remove(batch)) return;
     this.#options.telemetry.stored(batch.length);
     if (this.#isConnected && batch.some(({ type }) => type === 'READY' || type === 'RESUMED')) {
       this.#isCaughtUp = true;
@@ -194,21 +197,23 @@ export class ShardRunner {
     }
   }
 
-  /** Stores events and their position in one transaction. Returns false if another process owns the shard. */
-  #storeBatch(batch: readonly GatewayDispatch[]): Promise<boolean> {
+  /**
+   * Stores events and their position in one transaction. Returns false if another process owns the shard, or if the shard
+   * has another session.
+   */
+  #storeBatch(batch: readonly PreparedEvent[]): Promise<boolean> {
     const { database, shard, holder, writer } = this.#options;
     return database.transaction(async (transaction) => {
       const current = await store.lockShard(transaction, shard, holder);
       if (!current) return false;
-      // Of a transaction whose outcome was not known the events may be stored already.
-      const { session } = current;
-      const isNew = ({ sessionId, sequence }: GatewayDispatch) =>
-        session?.sessionId !== sessionId || sequence > session.sequence;
-      const fresh = batch.filter(isNew);
+      const fresh = notStored(batch, current.session);
+      if (!fresh) return false;
       const last = fresh.at(-1);
       if (!last) return true;
       await writer.write(transaction, fresh, current);
-      await store.advanceShard(transaction, shard, last.sequence);
+      // Nothing is stored of events that do not continue the session of the shard.
+      if (!(await store.advanceShard(transaction, shard, holder, last)))
+        throw new Error('the shard has another session');
       return true;
     });
   }
@@ -238,4 +243,18 @@ export class ShardRunner {
     await sleep(REFUSED_MS, undefined, { signal }).catch(() => undefined);
     if (!signal.aborted) await this.#reconnect();
   }
+}
+
+/**
+ * Returns the events, all of one session, that are not stored yet: those of a transaction whose outcome was not known may
+ * be. Returns undefined if they do not continue the stored session and do not begin another one.
+ */
+function notStored(
+  batch: readonly PreparedEvent[],
+  stored: store.ShardSession | null,
+): readonly PreparedEvent[] | undefined {
+  const [first] = batch;
+  if (stored && first?.sessionId === stored.sessionId)
+    return batch.filter(({ sequence }) => sequence > stored.sequence);
+  return first?.type === 'READY' ? batch : undefined;
 }

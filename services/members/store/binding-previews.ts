@@ -20,7 +20,7 @@ export interface PreviewProgress {
   unknown: number;
 }
 
-/** A job that computes what a planned role binding would do to all members. */
+/** A job that computes what adding, changing or removing a role binding would do to all members. */
 export interface BindingPreview extends PreviewProgress {
   binding: Binding;
   state: JobState;
@@ -38,11 +38,12 @@ export const BINDING_PREVIEWS: QueueTable = {
   id: 'id',
   idType: 'uuid',
   holder: 'holder',
-  data: `taken.binding, taken.position, taken.done, taken.gained, taken.lost, taken.unknown,
+  data: `taken.binding, taken.is_removal AS "isRemoval", taken.position, taken.done, taken.gained, taken.lost, taken.unknown,
     jsonb_array_length(taken.named) AS "namedCount"`,
 };
 
-export type PreviewData = PreviewProgress & { binding: Binding; namedCount: number };
+/** `isRemoval` is true if the binding is to be removed. */
+export type PreviewData = PreviewProgress & { binding: Binding; isRemoval: boolean; namedCount: number };
 export type PreviewItem = ClaimedItem<PreviewData>;
 
 /** Ends the unfinished preview of a guild, which a newer one replaces, and deletes all but the newest `kept` ones. */
@@ -74,11 +75,11 @@ export async function lockPreviews(transaction: Queryable, guildId: string): Pro
 export async function insertPreview(
   transaction: Queryable,
   { guildId, id }: JobName,
-  { binding, total }: { binding: Binding; total: number },
+  { binding, isRemoval, total }: { binding: Binding; isRemoval: boolean; total: number },
 ): Promise<void> {
   await transaction.query(
-    'INSERT INTO members.binding_previews (guild_id, id, binding, total) VALUES ($1, $2, $3, $4)',
-    [guildId, id, binding, total],
+    'INSERT INTO members.binding_previews (guild_id, id, binding, is_removal, total) VALUES ($1, $2, $3, $4, $5)',
+    [guildId, id, binding, isRemoval, total],
   );
 }
 

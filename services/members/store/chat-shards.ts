@@ -118,17 +118,22 @@ export async function releaseShard(on: Queryable, { shardCount, shardId }: Shard
   );
 }
 
-/** Stores the position in the stream of events. The caller has locked the shard. */
+/**
+ * Stores the position in the stream of events. Returns false, without a change, if the holder does not own the shard, if
+ * the shard has another session, or if the position is already after `sequence`.
+ */
 export async function advanceShard(
   on: Transaction,
   { shardCount, shardId }: ShardName,
-  sequence: number,
-): Promise<void> {
-  await on.query('UPDATE members.chat_shards SET sequence = $3 WHERE shard_count = $1 AND shard_id = $2', [
-    shardCount,
-    shardId,
-    sequence,
-  ]);
+  holder: string,
+  { sessionId, sequence }: Pick<ShardSession, 'sessionId' | 'sequence'>,
+): Promise<boolean> {
+  const advanced = await on.query(
+    `UPDATE members.chat_shards SET sequence = $5
+     WHERE shard_count = $1 AND shard_id = $2 AND holder = $3 AND session_id = $4 AND sequence <= $5 RETURNING 1`,
+    [shardCount, shardId, holder, sessionId, sequence],
+  );
+  return advanced.length > 0;
 }
 
 /** Stores a new session, with a new epoch, because events before it may have been missed. Returns the epoch. */

@@ -54,6 +54,16 @@ export async function listMirroringGuilds(on: Queryable, after: string, limit: n
   return rows.map(({ universeIds, ...row }) => ({ ...row, universeIds: universeIds.map(Number) }));
 }
 
+/** Returns up to `limit` guilds, after a guild, whose mutes are mirrored to timeouts. */
+export async function listTimeoutGuilds(on: Queryable, after: string, limit: number): Promise<string[]> {
+  const rows = await on.query<{ guildId: string }>(
+    `SELECT guild_id AS "guildId" FROM members.guild_settings
+     WHERE guild_id > $1 AND mirror_timeouts ORDER BY guild_id LIMIT $2`,
+    [after, limit],
+  );
+  return rows.map(({ guildId }) => guildId);
+}
+
 /** Stores the changed settings of a guild, whose row the transaction has locked. */
 export async function updateSettings(transaction: Queryable, guildId: string, settings: GuildSettings): Promise<void> {
   await transaction.query(

@@ -18,7 +18,8 @@ export interface RawGuild {
 
 /**
  * Stores a guild that the platform has sent as a whole. Its members' rows are not current any more, because changes
- * before may have been missed.
+ * before may have been missed. While the platform cannot be called, rows of the epoch before are still used. After several
+ * gaps within five minutes these are the rows from before the first gap, because few were read since.
  */
 export async function storeGuild(
   on: Queryable,
@@ -32,8 +33,10 @@ export async function storeGuild(
      VALUES ($1, $2, $3, $4, gen_random_uuid(), $5, $6, $7, clock_timestamp())
      ON CONFLICT (guild_id) DO UPDATE SET (shard_count, shard_id, session_epoch, epoch, previous_epoch, gap_at,
          is_available, owner_id, roles, bot_roles, seen_at, version) =
-       (excluded.shard_count, excluded.shard_id, excluded.session_epoch, excluded.epoch, guild.epoch,
-        clock_timestamp(), true, excluded.owner_id, excluded.roles, excluded.bot_roles, excluded.seen_at,
+       (excluded.shard_count, excluded.shard_id, excluded.session_epoch, excluded.epoch,
+        CASE WHEN guild.gap_at > clock_timestamp() - interval '5 minutes' THEN guild.previous_epoch ELSE guild.epoch END,
+        CASE WHEN guild.gap_at > clock_timestamp() - interval '5 minutes' THEN guild.gap_at ELSE clock_timestamp() END,
+        true, excluded.owner_id, excluded.roles, excluded.bot_roles, excluded.seen_at,
         guild.version + 1)`,
     [guildId, shardCount, shardId, sessionEpoch, ownerId, JSON.stringify(roles), botRoles],
   );
@@ -88,7 +91,7 @@ export interface KnownBefore {
   epoch: string | undefined;
   /** True if the guild uses this service, so that its members are mirrored. */
   isUsed: boolean;
-  /** The member's row; undefined if there was none. */
+  /** The member's row; undefined if there was none, or one of a member who left. */
   member: { roles: string[]; timeoutUntil: Date | null; isOfEpoch: boolean } | undefined;
 }
 
@@ -104,6 +107,7 @@ export async function findBefore(on: Queryable, { guildId, chatId }: MemberName)
        coalesce(m.epoch = g.epoch, false) AS "isOfEpoch"
      FROM members.mirror_guilds AS g
      LEFT JOIN members.mirror_members AS m ON m.guild_id = g.guild_id AND m.chat_id = $2
+       AND m.left_at IS NULL
      WHERE g.guild_id = $1`,
     [guildId, chatId],
   );
@@ -124,13 +128,24 @@ export async function storeMember(
        (guild_id, chat_id, epoch, username, nickname, roles, joined_at, timeout_until, read_at, seen_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), clock_timestamp())
      ON CONFLICT (guild_id, chat_id) DO UPDATE
-       SET (epoch, username, nickname, roles, joined_at, timeout_until, read_at, version) =
+       SET (epoch, username, nickname, roles, joined_at, timeout_until, read_at, left_at, version) =
          (excluded.epoch, excluded.username, excluded.nickname, excluded.roles, excluded.joined_at,
-          excluded.timeout_until, excluded.read_at, member.version + 1)`,
+          excluded.timeout_until, excluded.read_at, NULL, member.version + 1)`,
     [guildId, chatId, epoch, username, nickname, roles, joinedAt, timeoutUntil],
   );
 }
 
-export async function deleteMember(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
-  await on.query('DELETE FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2', [guildId, chatId]);
+/**
+ * Stores that a member left, without anything else about the member. Retention deletes the row some minutes later, when no
+ * read of the platform is left that began before.
+ */
+export async function storeLeft(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
+  await on.query(
+    `INSERT INTO members.mirror_members AS member (guild_id, chat_id, username, roles, read_at, seen_at, left_at)
+     VALUES ($1, $2, '', '{}', '-infinity', clock_timestamp(), clock_timestamp())
+     ON CONFLICT (guild_id, chat_id) DO UPDATE
+       SET (epoch, username, nickname, roles, joined_at, timeout_until, read_at, left_at, version) =
+         (NULL, '', NULL, '{}', NULL, NULL, excluded.read_at, excluded.left_at, member.version + 1)`,
+    [guildId, chatId],
+  );
 }

@@ -15,7 +15,6 @@ export interface MirroredGuild {
 
 /** A mirrored member. */
 export interface MirroredMember extends ChatMember {
-  version: string;
   /** True if the websocket keeps the row current as long as the guild is live. */
   isOfEpoch: boolean;
   /** True if the row was current, or was read, within `maxAgeSeconds`. */
@@ -67,15 +66,16 @@ export async function findGuildData(on: Queryable, guildId: string): Promise<Gui
   return data;
 }
 
-// A row is usable after the websocket was lost, or after a gap in it, for as long as $4 says.
+// A row is usable after the websocket was lost, after a gap in it, or after it was read, for as long as $4 says.
 const FIND_MEMBER = prepared(
-  `SELECT g.guild_id IS NOT NULL AS "hasGuild", m.guild_id IS NOT NULL AS "hasMember", ${GUILD_COLUMNS},
+  `SELECT g.guild_id IS NOT NULL AS "hasGuild", m.guild_id IS NOT NULL AND m.left_at IS NULL AS "hasMember", ${GUILD_COLUMNS},
      m.username, m.nickname, m.roles, m.joined_at AS "joinedAt", m.timeout_until AS "timeoutUntil",
      m.version AS "memberVersion", coalesce(m.epoch = g.epoch, false) AS "isOfEpoch",
      m.read_at > clock_timestamp() - $3 * interval '1 second' AS "isRecent",
      m.seen_at > clock_timestamp() - interval '1 day' AS "isMemberUsed",
      coalesce(m.epoch = g.epoch AND s.live_until > clock_timestamp() - $4 * interval '1 second'
-       OR m.epoch = g.previous_epoch AND g.gap_at > clock_timestamp() - $4 * interval '1 second', false) AS "isUsable"
+       OR m.epoch = g.previous_epoch AND g.gap_at > clock_timestamp() - $4 * interval '1 second'
+       OR g.guild_id IS NOT NULL AND m.read_at > clock_timestamp() - $4 * interval '1 second', false) AS "isUsable"
    FROM (SELECT $1::text COLLATE "C" AS guild_id) AS asked
    LEFT JOIN members.mirror_guilds AS g ON g.guild_id = asked.guild_id
    LEFT JOIN ${SHARD}
@@ -87,21 +87,28 @@ interface MemberRow extends MirroredGuild, Omit<ChatMember, 'joinedAt'> {
   joinedAt: string | null;
   hasGuild: boolean;
   hasMember: boolean;
-  memberVersion: string;
+  memberVersion: string | null;
   isOfEpoch: boolean;
   isRecent: boolean;
   isUsable: boolean;
   isMemberUsed: boolean;
 }
 
-/** Returns what the mirror has of a member and of the guild; each undefined if the mirror does not have it. */
+/** What the mirror has of a member and of the guild; each undefined if the mirror does not have it. */
+export interface FoundMember {
+  guild: MirroredGuild | undefined;
+  member: MirroredMember | undefined;
+  /** The version of the member's row, which is also there for some minutes after the member left; null without a row. */
+  version: string | null;
+}
+
 export async function findMember(
   on: Queryable,
   { guildId, chatId }: MemberName,
   { maxAgeSeconds, usableSeconds }: { maxAgeSeconds: number; usableSeconds: number },
-): Promise<{ guild: MirroredGuild | undefined; member: MirroredMember | undefined }> {
+): Promise<FoundMember> {
   const [row] = await on.query<MemberRow>(FIND_MEMBER, [guildId, chatId, maxAgeSeconds, usableSeconds]);
-  if (!row) return { guild: undefined, member: undefined };
+  if (!row) return { guild: undefined, member: undefined, version: null };
   const { isLive, epoch, version, isUsed, botId } = row;
   const { username, nickname, roles, joinedAt, timeoutUntil, isOfEpoch, isRecent, isUsable } = row;
   const joined = joinedAt === null ? null : Number(joinedAt);
@@ -115,13 +122,13 @@ export async function findMember(
           roles,
           joinedAt: joined,
           timeoutUntil,
-          version: row.memberVersion,
           isOfEpoch,
           isRecent,
           isUsable,
           isUsed: row.isMemberUsed,
         }
       : undefined,
+    version: row.memberVersion,
   };
 }
 
@@ -159,9 +166,9 @@ export async function storeRead(
        (guild_id, chat_id, epoch, username, nickname, roles, joined_at, timeout_until, read_at, seen_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() - $9 * interval '1 ms', clock_timestamp())
      ON CONFLICT (guild_id, chat_id) DO UPDATE
-       SET (epoch, username, nickname, roles, joined_at, timeout_until, read_at, seen_at, version) =
+       SET (epoch, username, nickname, roles, joined_at, timeout_until, read_at, seen_at, left_at, version) =
          (excluded.epoch, excluded.username, excluded.nickname, excluded.roles, excluded.joined_at,
-          excluded.timeout_until, excluded.read_at, excluded.seen_at, mirror_members.version + 1)
+          excluded.timeout_until, excluded.read_at, excluded.seen_at, NULL, mirror_members.version + 1)
        WHERE mirror_members.version = $10::bigint`,
     [guildId, chatId, epoch, username, nickname, roles, joinedAt, timeoutUntil, ageMs, version],
   );
@@ -169,17 +176,16 @@ export async function storeRead(
 
 /** Deletes the row of somebody who is not a member any more, unless it has changed since `version` was read. */
 export async function deleteRead(on: Queryable, { guildId, chatId }: MemberName, version: string): Promise<void> {
-  await on.query('DELETE FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND version = $3', [
-    guildId,
-    chatId,
-    version,
-  ]);
+  await on.query(
+    'DELETE FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND version = $3 AND left_at IS NULL',
+    [guildId, chatId, version],
+  );
 }
 
-/** Returns the version of a member's row; undefined if there is none. */
+/** Returns the version of a member's row; undefined if the mirror does not have the member. */
 export async function findVersion(on: Queryable, { guildId, chatId }: MemberName): Promise<string | undefined> {
   const [row] = await on.query<{ version: string }>(
-    'SELECT version FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2',
+    'SELECT version FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND left_at IS NULL',
     [guildId, chatId],
   );
   return row?.version;

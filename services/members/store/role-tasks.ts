@@ -16,10 +16,13 @@ export interface RoleTask extends MemberName {
 }
 
 const INSERT_TASKS = `INSERT INTO members.role_tasks (guild_id, chat_id, version, source, cause, created_at, run_at)`;
+// A queued task because of a rank stays one when a task for another reason replaces it: it needs a rank as new as the
+// change.
 const REPLACE_TASKS = `ON CONFLICT (guild_id, chat_id) DO UPDATE SET version = excluded.version,
-  source = excluded.source, cause = excluded.cause, created_at = excluded.created_at, run_at = excluded.run_at,
+  source = excluded.source, created_at = excluded.created_at, run_at = excluded.run_at,
   state = 'queued', attempts = 0, holder = NULL, leased_until = NULL, last_error = NULL, finished_at = NULL,
-  queued_at = excluded.created_at`;
+  queued_at = excluded.created_at,
+  cause = CASE WHEN role_tasks.cause = 'rank' AND role_tasks.state = 'queued' THEN 'rank' ELSE excluded.cause END`;
 
 /**
  * The queue of role tasks (role updates of single members). A member has at most one task, whose ID is the member's

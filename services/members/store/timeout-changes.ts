@@ -16,12 +16,22 @@ export async function insertTimeoutChange(transaction: Queryable, guildId: strin
   await transaction.query('INSERT INTO members.timeout_changes (guild_id, chat_id) VALUES ($1, $2)', [guildId, chatId]);
 }
 
-/** Returns the changes of all guilds after the ID `after`, oldest first. */
-export function listTimeoutChanges(on: Queryable, after: number, limit: number): Promise<TimeoutChange[]> {
+/** Returns the changes after the ID `after`, oldest first: those of a guild, or of all guilds if it is empty. */
+export function listTimeoutChanges(
+  on: Queryable,
+  after: number,
+  limit: number,
+  guildId: string,
+): Promise<TimeoutChange[]> {
+  const columns = 'id, guild_id AS "guildId", chat_id AS "chatId"';
+  if (guildId === '')
+    return on.query(`SELECT ${columns} FROM members.timeout_changes WHERE id > $1 ORDER BY id LIMIT $2`, [
+      after,
+      limit,
+    ]);
   return on.query(
-    `SELECT id, guild_id AS "guildId", chat_id AS "chatId" FROM members.timeout_changes WHERE id > $1
-     ORDER BY id LIMIT $2`,
-    [after, limit],
+    `SELECT ${columns} FROM members.timeout_changes WHERE guild_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+    [guildId, after, limit],
   );
 }
 
