@@ -247,16 +247,3 @@ test('a comparison of all bans finds what the log does not show, reports it once
   await fixture.settle();
   expect(await eventsOf()).toHaveLength(3);
 });
-
-test('a place of another universe is tried once a day', async () => {
-  await fixture.fault({ match: `/universes/${universe}/places/41`, status: 404, body: { code: 'NOT_FOUND' } });
-  await fixture.ban(guildId, player, { placeId: 41 });
-  await fixture.settle();
-  const [row] = await fixture.rows<{ hours: number }>(
-    `SELECT round(extract(epoch FROM foreign_until - clock_timestamp()) / 3600)::int AS hours
-     FROM moderation.restrictions WHERE guild_id = $1`,
-    [guildId],
-  );
-  expect(row).toEqual({ hours: 24 });
-  await fixture.repair();
-});

@@ -9,20 +9,20 @@ import { platformFetch } from '#platforms/http/fetch.ts';
 import { openRestrictions } from '#platforms/roblox/restriction-host.ts';
 import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import type { ModerationConfig } from './config.ts';
+import { mirrorQueue, RESTRICTION_QUEUE } from './domain/mirror-queue.ts';
 import { BanMirror } from './domain/restrictions/ban-mirror.ts';
 import { BanImports } from './domain/restrictions/imports.ts';
-import { MirrorRegistry } from './domain/restrictions/mirror-registry.ts';
+import { mirrorRegistry } from './domain/restrictions/mirror-registry.ts';
 import { Reconciliation } from './domain/restrictions/reconciliation.ts';
-import { restrictionQueue } from './domain/restrictions/task-queue.ts';
 import { UniverseChecks } from './domain/restrictions/universe-checks.ts';
 import type { ModerationEvents } from './events.ts';
-import { queueTasks } from './store/restriction-tasks.ts';
+import { RESTRICTION_TASKS } from './store/mirror-tasks.ts';
 import { MirrorTelemetry, type ModerationTelemetry } from './telemetry.ts';
 
-/** How often the settings of guilds are read. */
-const SETTINGS_MS = 30_000;
 /** The universes that one process reads at the same time; comparing all bans of one may take minutes. */
 const CONCURRENT_UNIVERSES = 4;
+/** The players whom one process works on at the same time: of all guilds, and of one. */
+const SIZES = { concurrency: 16, maxPerGuild: 4 };
 
 export interface BanMirrorOptions {
   database: Database;
@@ -66,18 +66,24 @@ export function createBanMirror(
   const settings = service.client(GuildSettingsServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
     repeatable: ['listMirroringGuilds'],
   });
-  const registry = new MirrorRegistry({
+  const registry = mirrorRegistry({
     database,
     list: async (afterGuildId, limit) => (await settings.listMirroringGuilds({ afterGuildId, limit })).guilds,
     allowed,
     now: () => performance.now(),
-    everyMs: SETTINGS_MS,
+    everyMs: config.MIRROR_SETTINGS_SECONDS * 1_000,
     telemetry,
   });
   return {
-    queue: restrictionQueue(mirror, wake),
+    queue: mirrorQueue({
+      name: RESTRICTION_QUEUE,
+      tasks: RESTRICTION_TASKS,
+      ...SIZES,
+      follow: (task, signal) => mirror.follow(task, signal),
+      wake,
+    }),
     sweeps: [registry.sweep, ...Array.from({ length: CONCURRENT_UNIVERSES }, () => checks.sweep)],
     stop: () => checks.stop(),
-    mirror: (transaction, guildId, gameId) => queueTasks(transaction, guildId, [gameId]),
+    mirror: (transaction, guildId, gameId) => RESTRICTION_TASKS.queue(transaction, guildId, [gameId]),
   };
 }

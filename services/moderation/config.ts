@@ -40,6 +40,11 @@ export const moderationVariables = {
   ),
   /** Seconds between two readings of what was changed in a universe on the game platform. */
   BAN_MIRROR_POLL_SECONDS: number(30, 1, HOUR),
+  /**
+   * Seconds between two readings of the guilds' settings for mirroring bans and mutes, which is how long a changed
+   * setting may take to have an effect.
+   */
+  MIRROR_SETTINGS_SECONDS: number(30, 1, HOUR),
   /** The address of the lookup service, which has the link of a player. */
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   /**

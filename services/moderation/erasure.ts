@@ -36,6 +36,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.restrictions', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'moderation.mirrored_universes', holds: 'other' },
   { table: 'moderation.timeout_feed', belongsToInstallation: true },
+  { table: 'moderation.timeout_guilds', holds: 'other' },
   { table: 'moderation.timeout_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'moderation.timeouts',

@@ -36,12 +36,11 @@ import { Decisions } from './domain/decisions.ts';
 import { expirySweeps } from './domain/expiries.ts';
 import { GuildState } from './domain/guild-state.ts';
 import { Lists } from './domain/lists.ts';
+import { RESTRICTION_QUEUE, TIMEOUT_QUEUE } from './domain/mirror-queue.ts';
 import { People } from './domain/people.ts';
-import { RESTRICTION_QUEUE } from './domain/restrictions/task-queue.ts';
 import { Shield } from './domain/shield.ts';
 import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
-import { TIMEOUT_QUEUE } from './domain/timeouts/task-queue.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { banMirrorMethods } from './grpc/ban-mirror.ts';
@@ -52,8 +51,8 @@ import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
 import { peopleHandlers } from './http/people.ts';
 import { shieldHandlers } from './http/shield.ts';
+import { TIMEOUT_TASKS } from './store/mirror-tasks.ts';
 import type { Delivery } from './store/outbox.ts';
-import { queueTimeoutTasks } from './store/timeout-tasks.ts';
 import { ModerationTelemetry } from './telemetry.ts';
 import { createTimeoutMirror } from './timeout-mirror.ts';
 
@@ -64,6 +63,7 @@ const CHANGES_CHANNEL = 'moderation_changes';
 export const moderationService: ServiceDefinition<ModerationConfig> = {
   name: 'moderation',
   readConfig: readModerationConfig,
+  caFiles: ['PLATFORMS_CA_FILE', 'REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
@@ -141,7 +141,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       events,
       onChange,
       mirror: banMirror?.mirror,
-      mirrorMute: (transaction, guildId, gameId) => queueTimeoutTasks(transaction, guildId, [gameId]),
+      mirrorMute: (transaction, guildId, gameId) => TIMEOUT_TASKS.queue(transaction, guildId, [gameId]),
     });
     const lists = new Lists(database);
     const people = new People({ database, standings, lookup, players, clock });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import { GuildSettingsReader } from '#kit/guild-settings/reader.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
@@ -12,15 +12,20 @@ import {
   TimeoutServiceService,
 } from '#proto/gen/guild/members/v1/timeouts.ts';
 import type { ModerationConfig } from './config.ts';
+import { mirrorQueue, TIMEOUT_QUEUE } from './domain/mirror-queue.ts';
+import { SettingsPages } from './domain/settings-pages.ts';
 import { timeoutSweeps } from './domain/timeouts/feed.ts';
 import { MuteImports } from './domain/timeouts/imports.ts';
-import { timeoutQueue } from './domain/timeouts/task-queue.ts';
 import { TimeoutMirror, type TimeoutSystems } from './domain/timeouts/timeout-mirror.ts';
 import type { ModerationEvents } from './events.ts';
+import { type LeasedTask, TIMEOUT_TASKS } from './store/mirror-tasks.ts';
+import { storeTimeoutGuilds } from './store/timeout-guilds.ts';
 import { type ModerationTelemetry, TimeoutTelemetry } from './telemetry.ts';
 
 /** The deadline of calls to members, which wait there for the rate limits of the chat platform. */
 const DEADLINE_MS = 12_000;
+/** The players whom one process works on at the same time: of all guilds, and of one. */
+const SIZES = { concurrency: 8, maxPerGuild: 2 };
 const MUTED = 'Muted in the game';
 const UNMUTED = 'Unmuted in the game';
 
@@ -39,17 +44,24 @@ export function createTimeoutMirror(
   service: ServiceContext<ModerationConfig>,
   { database, events, telemetry: decisions, lookup, onChange, wake }: TimeoutMirrorPartsOptions,
 ): { queue: QueueDefinition; sweeps: EventSweep[] } {
-  const { config, metrics, log, clock } = service;
+  const { config, metrics, log } = service;
   const channel = service.channel('members', config.MEMBERS_GRPC_ADDRESS, {
     deadlineMs: DEADLINE_MS,
     dependency: 'timeouts',
   });
-  const settingsClient = channel.methods(GuildSettingsServiceService, ['getGuildSettings']);
+  const settingsClient = channel.methods(GuildSettingsServiceService, ['listTimeoutGuilds']);
   const timeouts = channel.methods(TimeoutServiceService, ['listTimeoutChanges', 'getTimeout', 'changeTimeout']);
-  const settings = new GuildSettingsReader({ clock, load: (guildId) => settingsClient.getGuildSettings({ guildId }) });
-  const isWanted = async (guildId: string) => (await settings.of(guildId)).mirrorTimeouts;
+  const registry = new SettingsPages({
+    database,
+    table: 'moderation.timeout_guilds',
+    list: async (afterGuildId, limit) =>
+      (await settingsClient.listTimeoutGuilds({ afterGuildId, limit })).guildIds.map((guildId) => ({ guildId })),
+    store: (transaction, { guilds, ...range }) =>
+      storeTimeoutGuilds(transaction, { ...range, guildIds: guilds.map(({ guildId }) => guildId) }),
+    now: () => performance.now(),
+    everyMs: config.MIRROR_SETTINGS_SECONDS * 1_000,
+  });
   const systems: TimeoutSystems = {
-    isWanted,
     async chatIdOf(guildId, gameId) {
       const { links } = await lookup.getLinks({ guildId, chatIds: [], gameIds: [gameId] });
       return links[0]?.chatId;
@@ -71,11 +83,12 @@ export function createTimeoutMirror(
   const sweeps = timeoutSweeps({
     database,
     newHolder: randomUUID,
-    list: (after, limit) => timeouts.listTimeoutChanges({ after, limit }),
-    isWanted,
+    list: (after, limit, guildId = '') => timeouts.listTimeoutChanges({ after, limit, guildId }),
     gameIdsOf: async (guildId, chatIds) =>
       (await lookup.getLinks({ guildId, chatIds: [...chatIds], gameIds: [] })).links.map(({ gameId }) => gameId),
     wake,
   });
-  return { queue: timeoutQueue(mirror, wake), sweeps };
+  const follow = (task: LeasedTask) => mirror.follow(task);
+  const queue = mirrorQueue({ name: TIMEOUT_QUEUE, tasks: TIMEOUT_TASKS, ...SIZES, follow, wake });
+  return { queue, sweeps: [registry.sweep, ...sweeps] };
 }

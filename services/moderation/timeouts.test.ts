@@ -1,7 +1,12 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
+import { type Database, openDatabase } from '#kit/postgres/pool.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { ModerationFixture, newGuild, newPlayer } from './fixture.ts';
 import { ChatTimeouts } from './fixtures/chat-timeouts.ts';
+import { insertPunishment, lockUser } from './store/decisions.ts';
+import { TIMEOUT_TASKS } from './store/mirror-tasks.ts';
 
 const PATIENT = { timeout: 15_000, interval: 50 };
 const HOUR_MS = 3_600_000;
@@ -10,20 +15,33 @@ const HISTORY = 40;
 const chat = new ChatTimeouts();
 const fixture = new ModerationFixture(systemClock);
 let guildId: string;
+let database: Database;
 
 beforeAll(async () => {
   await chat.start();
   await fixture.start(chat.environment);
+  const { url } = fixture.database;
+  database = openDatabase({ url, poolMax: 2, name: 'test', metrics: new Metrics(), log: pino({ level: 'silent' }) });
 });
 afterAll(async () => {
+  await database.close();
   await fixture.stop();
   await chat.stop();
 });
-beforeEach(() => {
+beforeEach(async () => {
   guildId = newGuild();
-  chat.isWanted = true;
   chat.isDown = false;
+  await turnOn(guildId);
 });
+
+const isOn = async (guild: string) =>
+  (await fixture.query('SELECT FROM moderation.timeout_guilds WHERE guild_id = $1', [guild])).length > 0;
+
+/** A guild turns the mirror on, and moderation has read it. */
+async function turnOn(guild: string): Promise<void> {
+  chat.guilds.add(guild);
+  await vi.waitUntil(() => isOn(guild), PATIENT);
+}
 
 const decide = (action: string, gameId: number, fields: object = {}) =>
   fixture.decide(action, { game_id: gameId, ...fields }, { guildId });
@@ -46,6 +64,26 @@ const actionsOf = async () =>
 const openTasks = async () =>
   (await fixture.query('SELECT FROM moderation.timeout_tasks WHERE guild_id = $1', [guildId])).length;
 
+const comparisonOf = async (guild: string) =>
+  (
+    await fixture.query<{ from: string | null; at: Date | null }>(
+      'SELECT complete_from AS "from", compared_at AS at FROM moderation.timeout_guilds WHERE guild_id = $1',
+      [guild],
+    )
+  )[0];
+
+const NOBODY = { moderatorGameId: null, moderatorChatId: null, sourceServerId: null };
+const muteOfAnHour = (gameId: number) =>
+  ({
+    kind: 'mute',
+    gameId,
+    gameUsername: null,
+    reason: 'Spam',
+    placeId: null,
+    durationSeconds: 3600,
+    ...NOBODY,
+  }) as const;
+
 test('a mute times the linked member out until its end, and lifting it ends the timeout', async () => {
   const player = newPlayer();
   await decide('mute', player, { duration: 3600 });
@@ -67,16 +105,54 @@ test('a timeout mutes the linked player until its end, and ending it lifts the m
   expect(await actionsOf()).toEqual(['mute', 'unmute']);
 });
 
-test('a mute of a place is not mirrored, nor any mute of a guild that has not turned it on', async () => {
+test('a mute of a place is not mirrored, and no mute of a guild that has not turned it on queues a task', async () => {
   const player = newPlayer();
   await decide('mute', player, { scope: 'place', place_id: 40001 });
   expect(await openTasks()).toBe(0);
-  chat.isWanted = false;
   const other = newGuild();
   await fixture.decide('mute', { game_id: player }, { guildId: other });
-  const left = () => fixture.query('SELECT FROM moderation.timeout_tasks WHERE guild_id = $1', [other]);
-  await vi.waitFor(async () => expect(await left()).toEqual([]), PATIENT);
+  expect(await fixture.query('SELECT FROM moderation.timeout_tasks WHERE guild_id = $1', [other])).toEqual([]);
   expect(chat.writes.filter((write) => write.guildId === other)).toEqual([]);
+});
+
+test('mutes and timeouts from before moderation knew that the guild has turned it on are mirrored', async () => {
+  const [muted, timedOut, guild] = [newPlayer(), newPlayer(), newGuild()];
+  await fixture.decide('mute', { game_id: muted }, { guildId: guild });
+  chat.timeOut(guild, timedOut, Date.now() + HOUR_MS);
+  const position = () => fixture.query<{ position: string }>('SELECT position FROM moderation.timeout_feed');
+  await vi.waitUntil(async () => Number((await position())[0]?.position) === chat.reported, PATIENT);
+  guildId = guild;
+  await turnOn(guild);
+  await vi.waitFor(() => expect(chat.untilOf(guild, muted)).toBeGreaterThan(0), PATIENT);
+  await vi.waitFor(async () => expect(await muteOf(timedOut)).toBeGreaterThan(0), PATIENT);
+});
+
+test('a mute whose transaction began before the guild turned it on, and commits later, is mirrored', async () => {
+  const [player, other] = [newPlayer(), newGuild()];
+  guildId = newGuild();
+  const isNoted = async (guild: string) => (await comparisonOf(guild))?.from !== null;
+  await database.transaction(async (transaction) => {
+    const now = await lockUser(transaction, guildId, player);
+    await insertPunishment(transaction, guildId, muteOfAnHour(player), now);
+    await TIMEOUT_TASKS.queue(transaction, guildId, [player]);
+    await turnOn(guildId);
+    await vi.waitUntil(() => isNoted(guildId), PATIENT);
+    // The sweep that notes this guild runs after the one that would have compared the first guild.
+    await turnOn(other);
+    await vi.waitUntil(() => isNoted(other), PATIENT);
+    expect((await comparisonOf(guildId))?.at).toBeNull();
+  });
+  await vi.waitFor(() => expect(chat.untilOf(guildId, player)).toBeGreaterThan(0), PATIENT);
+});
+
+test('a guild that turns it off is left alone', async () => {
+  const player = newPlayer();
+  chat.guilds.delete(guildId);
+  await vi.waitUntil(async () => !(await isOn(guildId)), PATIENT);
+  await decide('mute', player);
+  chat.timeOut(guildId, player, 0);
+  expect(await openTasks()).toBe(0);
+  expect(chat.writes.filter((write) => write.guildId === guildId)).toEqual([]);
 });
 
 test('random decisions on both sides become equal after an outage, and nothing is changed any more after that', async () => {

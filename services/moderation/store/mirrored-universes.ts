@@ -26,14 +26,6 @@ export function findUniverses(on: Queryable, guildId: string): Promise<MirroredU
   );
 }
 
-/** Locks the list of universes until the transaction ends. Returns false if another process has locked it. */
-export async function lockRegistry(transaction: Queryable): Promise<boolean> {
-  const [row] = await transaction.query<{ isLocked: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(hashtextextended('moderation.mirrored_universes', 0)) AS "isLocked"`,
-  );
-  return row?.isLocked === true;
-}
-
 /** Returns the guilds whose bans are mirrored, after a guild and up to the guild `end`, if there is one. */
 export function listMirroringGuilds(on: Queryable, after: string, end: string | undefined): Promise<GuildUniverses[]> {
   return on.query(

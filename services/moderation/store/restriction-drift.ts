@@ -70,14 +70,16 @@ export async function findUnmirrored(
 ): Promise<(Difference & { expiresAt: Date | null; id: number })[]> {
   return on.query(
     `SELECT found.game_id AS "gameId", NULLIF(found.place_id, ${EVERYWHERE}) AS "placeId", found.id,
-       NULLIF(found.expires_at, 'infinity') AS "expiresAt", NOT ${HAS_TASK} AS "isUnexpected"
+       NULLIF(found.expires_at, 'infinity') AS "expiresAt",
+       -- The place may belong to the universe by now; that it did not is no difference.
+       NOT ${HAS_TASK} AND mirror.foreign_until IS NULL AS "isUnexpected"
      FROM moderation.punishments found
-     WHERE guild_id = $1 AND kind = 'ban' AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
+     LEFT JOIN moderation.restrictions mirror ON mirror.guild_id = $1 AND mirror.game_id = found.game_id
+       AND mirror.universe_id = $2 AND mirror.place_id = found.place_id
+     WHERE found.guild_id = $1 AND kind = 'ban' AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
        AND (expires_at, id) > (COALESCE($3::timestamptz, CASE WHEN $4::bigint = 0 THEN '-infinity' ELSE 'infinity' END::timestamptz), $4::bigint)
-       AND NOT EXISTS (SELECT FROM moderation.restrictions mirror
-         WHERE mirror.guild_id = $1 AND mirror.game_id = found.game_id AND mirror.universe_id = $2
-           AND mirror.place_id = found.place_id
-           AND (mirror.punishment_id = found.id OR mirror.foreign_until > (SELECT clock_timestamp())))
+       AND mirror.punishment_id IS DISTINCT FROM found.id
+       AND COALESCE(mirror.foreign_until <= (SELECT clock_timestamp()), true)
      ORDER BY expires_at, id LIMIT $5`,
     [guildId, universeId, after?.expiresAt ?? null, after?.id ?? 0, limit],
   );
@@ -121,26 +123,31 @@ export async function listPlaces(on: Queryable, { guildId, universeId }: Scope, 
   return rows.map(({ placeId }) => placeId);
 }
 
-/** Stores that these restrictions have to be read again; with `isDrift` also that they are unexpected. */
+/**
+ * Stores that these restrictions have to be read again. `isDrift`: they are unexpected. `isListed`: the platform names
+ * their places in the universe.
+ */
 export async function markForReading(
-  on: Queryable,
+  transaction: Queryable,
   { guildId, universeId }: Scope,
   differences: readonly Difference[],
-  isDrift: boolean,
+  { isDrift = false, isListed = false }: { isDrift?: boolean; isListed?: boolean },
 ): Promise<void> {
-  await on.query(
+  await transaction.query(
     `INSERT INTO moderation.restrictions AS mirror (guild_id, game_id, universe_id, place_id, needs_read, drifted_at, ends_at)
      SELECT $1, game_id, $2, place_id, true, CASE WHEN $5 THEN clock_timestamp() END, clock_timestamp()
      FROM unnest($3::bigint[], $4::bigint[]) AS seen (game_id, place_id)
      GROUP BY game_id, place_id ORDER BY game_id, place_id
      ON CONFLICT (guild_id, game_id, universe_id, place_id) DO UPDATE SET needs_read = true,
-       drifted_at = COALESCE(mirror.drifted_at, excluded.drifted_at)`,
+       drifted_at = COALESCE(mirror.drifted_at, excluded.drifted_at),
+       foreign_until = CASE WHEN $6 THEN NULL ELSE mirror.foreign_until END`,
     [
       guildId,
       universeId,
       differences.map(({ gameId }) => gameId),
       differences.map(({ placeId }) => placeId ?? EVERYWHERE),
       isDrift,
+      isListed,
     ],
   );
 }

@@ -1,7 +1,7 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AgreedState, RestrictionInForce, RestrictionScope } from '../domain/restrictions/restriction-state.ts';
 import { EVERYWHERE } from './columns.ts';
-import type { LeasedTask } from './restriction-tasks.ts';
+import type { LeasedTask } from './mirror-tasks.ts';
 
 /** A write to the platform that may be in flight. */
 export interface PendingWrite {
@@ -133,21 +133,22 @@ export interface Agreement {
   origin: 'guild' | 'platform';
 }
 
-/** Stores that the ban and the restriction are equal. */
+/** Stores that the ban and the restriction are equal. With `mayHaveChanged` a reading that is due stays due. */
 export async function storeAgreement(
-  on: Queryable,
+  transaction: Queryable,
   task: LeasedTask,
   scope: RestrictionScope,
   { banId, restriction, writtenId, origin }: Agreement,
+  mayHaveChanged: boolean,
 ): Promise<void> {
   const endsAt = restriction && (restriction.endsAt === Infinity ? 'infinity' : new Date(restriction.endsAt));
-  await on.query(
+  await transaction.query(
     `INSERT INTO moderation.restrictions AS mirror ${KEY.slice(0, -1)}, punishment_id, started_at, ends_at, written_id, origin)
      VALUES ($1, $2, $3, $4, $5, $6, COALESCE($7::timestamptz, clock_timestamp()), $8, $9)
      ON CONFLICT ${KEY} DO UPDATE SET punishment_id = excluded.punishment_id, started_at = excluded.started_at,
        ends_at = excluded.ends_at, written_id = excluded.written_id, origin = excluded.origin, pending_id = NULL,
        pending_punishment_id = NULL, pending_seconds = NULL, pending_since = NULL, drifted_at = NULL,
-       foreign_until = NULL, needs_read = mirror.needs_read AND ${HAS_NEW_REASON}`,
+       foreign_until = NULL, needs_read = mirror.needs_read AND $10`,
     [
       ...keyOf(task, scope),
       banId,
@@ -155,36 +156,44 @@ export async function storeAgreement(
       endsAt ?? null,
       writtenId,
       origin,
-      task.revision,
+      mayHaveChanged,
     ],
   );
 }
 
-/** True if the task got a new reason while it was worked on, which may be a change that was not read yet. */
-const HAS_NEW_REASON = `EXISTS (SELECT FROM moderation.restriction_tasks task
-         WHERE task.guild_id = $1 AND task.game_id = $2 AND task.revision <> $10::bigint)`;
-
-/** Stores that the restriction was read, and needs no change for now. */
-export async function storeRead(on: Queryable, task: LeasedTask, scope: RestrictionScope): Promise<void> {
-  await on.query(
-    `UPDATE moderation.restrictions SET needs_read = EXISTS (SELECT FROM moderation.restriction_tasks task
-       WHERE task.guild_id = $1 AND task.game_id = $2 AND task.revision <> $5::bigint)
+/**
+ * Stores that the restriction was read, and needs no change for now. With `mayHaveChanged` the next reading is due
+ * already.
+ */
+export async function storeRead(
+  transaction: Queryable,
+  task: LeasedTask,
+  scope: RestrictionScope,
+  mayHaveChanged: boolean,
+): Promise<void> {
+  await transaction.query(
+    `UPDATE moderation.restrictions SET needs_read = $5
      WHERE guild_id = $1 AND game_id = $2 AND universe_id = $3 AND place_id = $4`,
-    [...keyOf(task, scope), task.revision],
+    [...keyOf(task, scope), mayHaveChanged],
   );
 }
 
+/** How long the row of a place of another universe stays after its last attempt, so that it is not taken for a new one. */
+const FOREIGN_DAYS = 7;
+
 /** Stores that the place does not belong to the universe, so that it is not tried again for `seconds`. */
 export async function storeForeignPlace(
-  on: Queryable,
+  transaction: Queryable,
   task: LeasedTask,
   scope: RestrictionScope,
   seconds: number,
 ): Promise<void> {
-  await on.query(
-    `INSERT INTO moderation.restrictions ${KEY.slice(0, -1)}, foreign_until, ends_at)
-     VALUES ($1, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 second', clock_timestamp())
-     ON CONFLICT ${KEY} DO UPDATE SET foreign_until = excluded.foreign_until, needs_read = false, drifted_at = NULL`,
+  await transaction.query(
+    `INSERT INTO moderation.restrictions AS mirror ${KEY.slice(0, -1)}, foreign_until, ends_at)
+     VALUES ($1, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 second',
+       clock_timestamp() + ${FOREIGN_DAYS} * interval '1 day')
+     ON CONFLICT ${KEY} DO UPDATE SET foreign_until = excluded.foreign_until, needs_read = false, drifted_at = NULL,
+       ends_at = GREATEST(mirror.ends_at, excluded.ends_at), started_at = NULL, punishment_id = NULL`,
     [...keyOf(task, scope), seconds],
   );
 }

@@ -62,17 +62,25 @@ export async function storeAgreement(
   );
 }
 
-/** Takes up to `limit` players whose timeouts have to be extended, so that the caller queues them. */
-export function claimRenewals(on: Queryable, limit: number): Promise<{ guildId: string; gameId: number }[]> {
+/** Returns up to `limit` players whose timeouts have to be extended. */
+export function findRenewals(on: Queryable, limit: number): Promise<{ guildId: string; gameId: number }[]> {
   return on.query(
+    `SELECT guild_id AS "guildId", game_id AS "gameId" FROM moderation.timeouts
+     WHERE renew_at <= (SELECT clock_timestamp()) ORDER BY renew_at LIMIT $1`,
+    [limit],
+  );
+}
+
+/** Stores that players are queued whose timeouts have to be extended. */
+export async function endRenewals(on: Queryable, guildId: string, gameIds: readonly number[]): Promise<void> {
+  await on.query(
     `WITH due AS MATERIALIZED (
-       SELECT guild_id, game_id FROM moderation.timeouts WHERE renew_at <= (SELECT clock_timestamp())
-       ORDER BY renew_at LIMIT $1 FOR UPDATE SKIP LOCKED
+       SELECT game_id FROM moderation.timeouts WHERE guild_id = $1 AND game_id = ANY($2::bigint[])
+       ORDER BY game_id FOR UPDATE
      )
      UPDATE moderation.timeouts SET renew_at = NULL FROM due
-     WHERE timeouts.guild_id = due.guild_id AND timeouts.game_id = due.game_id
-     RETURNING timeouts.guild_id AS "guildId", timeouts.game_id AS "gameId"`,
-    [limit],
+     WHERE timeouts.guild_id = $1 AND timeouts.game_id = due.game_id AND renew_at <= clock_timestamp()`,
+    [guildId, gameIds],
   );
 }
 

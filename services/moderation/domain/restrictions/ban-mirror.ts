@@ -1,10 +1,10 @@
 import { withPurpose } from '#kit/context.ts';
-import type { Database } from '#kit/postgres/pool.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import { Interrupted } from '#kit/queue/definition.ts';
-import { type Restriction, type Restrictions, SubjectRejected } from '#platforms/roblox/restrictions.ts';
+import { type Restriction, type Restrictions, SubjectUnknown } from '#platforms/roblox/restrictions.ts';
+import { type LeasedTask, RESTRICTION_TASKS } from '../../store/mirror-tasks.ts';
 import { findUniverses, type MirroredUniverse } from '../../store/mirrored-universes.ts';
 import { listPlayerBans } from '../../store/reads.ts';
-import { endTask, type LeasedTask, requireLease } from '../../store/restriction-tasks.ts';
 import * as store from '../../store/restrictions.ts';
 import { readTime } from '../../store/time.ts';
 import type { MirrorTelemetry } from '../../telemetry.ts';
@@ -61,7 +61,7 @@ export class BanMirror {
       if (delay !== undefined) delays.push(delay);
     }
     if (errors.length > 0) throw errors[0];
-    return endTask(this.#options.database, task, delays.length > 0 ? Math.min(...delays) : undefined);
+    return RESTRICTION_TASKS.end(this.#options.database, task, delays.length > 0 ? Math.min(...delays) : undefined);
   }
 
   /** Returns the scopes in which something has changed here, or may have changed on the platform. */
@@ -82,9 +82,10 @@ export class BanMirror {
     try {
       return await withPurpose('background', () => this.#compare(task, target));
     } catch (error) {
-      if (!(error instanceof SubjectRejected) || target.placeId === null) throw error;
+      // Other rejections are faults of the request, which a place of this universe may get too.
+      if (!(error instanceof SubjectUnknown) || target.placeId === null) throw error;
       // The place belongs to another universe of the guild.
-      await store.storeForeignPlace(this.#options.database, task, target, FOREIGN_SECONDS);
+      await this.#leased(task, (transaction) => store.storeForeignPlace(transaction, task, target, FOREIGN_SECONDS));
       return undefined;
     }
   }
@@ -107,20 +108,29 @@ export class BanMirror {
     target: Target,
     { step, found, restriction, isOwnWrite, now }: Comparison,
   ): Promise<number | undefined> {
-    const { database, imports } = this.#options;
     const banId = target.ban?.id ?? null;
     if (step === 'restrict' || step === 'release') return this.#write(task, target, { found, now });
     if (step === 'import' || step === 'lift') {
-      await imports.follow(task, target, restriction && { ...restriction, reasons: found }, target.ban);
+      await this.#options.imports.follow(task, target, restriction && { ...restriction, reasons: found }, target.ban);
       return 0;
     }
-    if (step === 'wait') await store.storeRead(database, task, target);
-    else {
+    await this.#leased(task, (transaction, hasNewReason) => {
+      if (step === 'wait') return store.storeRead(transaction, task, target, hasNewReason);
       const writtenId = isOwnWrite ? (writeIdOf(target, found) ?? null) : target.stored.writtenId;
       const agreement = { banId: restriction ? banId : null, restriction, writtenId, origin: 'guild' } as const;
-      await store.storeAgreement(database, task, target, agreement);
-    }
+      return store.storeAgreement(transaction, task, target, agreement, hasNewReason);
+    });
     return undefined;
+  }
+
+  /**
+   * Runs `work` in a transaction that has locked the task; `work` gets whether the task got a new reason meanwhile. Throws
+   * if the lease was lost.
+   */
+  #leased(task: LeasedTask, work: (transaction: Transaction, hasNewReason: boolean) => Promise<void>): Promise<void> {
+    return this.#options.database.transaction(async (transaction) =>
+      work(transaction, await RESTRICTION_TASKS.requireLease(transaction, task)),
+    );
   }
 
   /**
@@ -132,27 +142,23 @@ export class BanMirror {
     target: Target,
     { found, now }: Pick<Comparison, 'found' | 'now'>,
   ): Promise<number | undefined> {
-    const { database, restrictions } = this.#options;
+    const { restrictions } = this.#options;
     const write = this.#nextWrite(target, now);
     if (write.isNew) {
       const { writes } = target;
       const delay = (writes.at(-WRITES_PER_WINDOW) ?? 0) + WRITES_WINDOW_MS - now;
       if (delay > 0) return delay;
       writes.push(now);
-      await database.transaction(async (transaction) => {
-        await requireLease(transaction, task);
-        await store.beginWrite(transaction, task, target, write);
-      });
+      await this.#leased(task, (transaction) => store.beginWrite(transaction, task, target, write));
     }
     const change = changeOf(task.guildId, target, write, found);
     const subject = { ...target, userId: task.gameId };
     const written = await restrictions.write(subject, change, { key: write.id, firstSent: write.since });
     const restriction = inForce(written, now);
-    await database.transaction(async (transaction) => {
-      await requireLease(transaction, task);
-      const agreement = { banId: write.banId, restriction, writtenId: write.id, origin: 'guild' } as const;
-      await store.storeAgreement(transaction, task, target, agreement);
-    });
+    const agreement = { banId: write.banId, restriction, writtenId: write.id, origin: 'guild' } as const;
+    await this.#leased(task, (transaction, hasNewReason) =>
+      store.storeAgreement(transaction, task, target, agreement, hasNewReason),
+    );
     return undefined;
   }
 

@@ -1,39 +1,22 @@
-import { withEventSource } from '#kit/events/source.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import type { ModerationEvents } from '../../events.ts';
-import * as decisions from '../../store/decisions.ts';
+import { type LeasedTask, RESTRICTION_TASKS } from '../../store/mirror-tasks.ts';
 import { listPlayerBans } from '../../store/reads.ts';
-import { type LeasedTask, queueTasks, requireLease } from '../../store/restriction-tasks.ts';
 import { MAX_SCOPES, storeAgreement } from '../../store/restrictions.ts';
-import type { ModerationTelemetry } from '../../telemetry.ts';
-import type { NewPunishment, Punishment } from '../punishment.ts';
+import { MirrorImports, type MirrorImportsOptions } from '../mirror-imports.ts';
+import type { Punishment } from '../punishment.ts';
 import { importedReason } from './reasons.ts';
 import type { RestrictionInForce, RestrictionScope } from './restriction-state.ts';
-
-/** The source of the events of bans that follow a decision on the game platform. */
-const SOURCE = { kind: 'system', id: 'game-platform' } as const;
-const LIFT_REASON = 'Lifted on the game platform';
-/** Nobody here has made these decisions. */
-const NOBODY = { moderatorGameId: null, moderatorChatId: null, sourceServerId: null };
 
 /** A restriction in force on the platform, and why. */
 export interface ImportedRestriction extends RestrictionInForce {
   reasons: { displayReason: string; privateReason: string };
 }
 
-export interface BanImportsOptions {
-  database: Database;
-  events: ModerationEvents;
-  telemetry: ModerationTelemetry;
-  onChange: (guildId: string) => void;
-}
-
 /** Changes the bans of a guild as they were changed on the game platform. */
 export class BanImports {
-  readonly #options: BanImportsOptions;
+  readonly #imports: MirrorImports;
 
-  constructor(options: BanImportsOptions) {
-    this.#options = options;
+  constructor(options: MirrorImportsOptions) {
+    this.#imports = new MirrorImports({ ...options, tasks: RESTRICTION_TASKS, source: 'game-platform' });
   }
 
   /**
@@ -47,66 +30,17 @@ export class BanImports {
     restriction: ImportedRestriction | undefined,
     before: Punishment | undefined,
   ): Promise<void> {
-    const { database, onChange } = this.#options;
-    await withEventSource(SOURCE, () =>
-      database.transaction(async (transaction) => {
-        // The player before the task, as decisions do: in the other order both would wait for each other.
-        const now = await decisions.lockUser(transaction, task.guildId, task.gameId);
-        await requireLease(transaction, task);
-        await queueTasks(transaction, task.guildId, [task.gameId]);
-        const current = await listPlayerBans(transaction, task.guildId, task.gameId, MAX_SCOPES);
-        if (current.find(({ placeId }) => placeId === scope.placeId)?.id !== before?.id) return;
-        const ban = await this.#change(transaction, task, scope, { restriction, before, now });
-        const agreement = { banId: ban?.id ?? null, restriction, writtenId: null, origin: 'platform' } as const;
-        await storeAgreement(transaction, task, scope, agreement);
-      }),
-    );
-    onChange(task.guildId);
-  }
-
-  async #change(
-    transaction: Queryable & Parameters<ModerationEvents['record']>[0],
-    { guildId, gameId }: LeasedTask,
-    { placeId }: RestrictionScope,
-    {
-      restriction,
-      before,
-      now,
-    }: { restriction: ImportedRestriction | undefined; before: Punishment | undefined; now: Date },
-  ): Promise<Punishment | undefined> {
-    const { events, telemetry } = this.#options;
-    const wanted = restriction && banOf(gameId, placeId, before, restriction, now);
-    const expired = await decisions.endExpired(transaction, guildId, { kind: 'ban', gameId, placeId }, now);
-    const lift = { kind: 'ban', gameId, placeId, reason: wanted ? null : LIFT_REASON, ...NOBODY } as const;
-    const lifted = before ? await decisions.liftPunishments(transaction, guildId, lift, now) : [];
-    const created = wanted && (await decisions.insertPunishment(transaction, guildId, wanted, now));
-    await events.record(transaction, [
-      ...expired.map((punishment) => events.expired(guildId, punishment)),
-      ...lifted.map((punishment) => events.lifted(guildId, punishment, now)),
-      ...(created ? [events.created(guildId, created)] : []),
-    ]);
-    transaction.afterCommit(() => {
-      for (const punishment of lifted) telemetry.decided(guildId, 'unban', punishment);
-      if (created) telemetry.decided(guildId, 'ban', created);
+    const { guildId, gameId } = task;
+    const { placeId } = scope;
+    await this.#imports.inTransaction(task, async (transaction, now, hasNewReason) => {
+      await RESTRICTION_TASKS.queue(transaction, guildId, [gameId]);
+      const current = await listPlayerBans(transaction, guildId, gameId, MAX_SCOPES);
+      if (current.find((ban) => ban.placeId === placeId)?.id !== before?.id) return;
+      const wanted = restriction && { reason: importedReason(restriction.reasons), endsAt: restriction.endsAt };
+      const decision = { kind: 'ban', placeId, before, wanted, liftReason: 'Lifted on the game platform' } as const;
+      const ban = await this.#imports.decide(transaction, task, decision, now);
+      const agreement = { banId: ban?.id ?? null, restriction, writtenId: null, origin: 'platform' } as const;
+      await storeAgreement(transaction, task, scope, agreement, hasNewReason);
     });
-    return created;
   }
-}
-
-function banOf(
-  gameId: number,
-  placeId: number | null,
-  before: Punishment | undefined,
-  { endsAt, reasons }: ImportedRestriction,
-  now: Date,
-): NewPunishment {
-  return {
-    kind: 'ban',
-    gameId,
-    gameUsername: before?.gameUsername ?? null,
-    reason: importedReason(reasons),
-    placeId,
-    durationSeconds: endsAt === Infinity ? null : Math.max(1, Math.ceil((endsAt - now.getTime()) / 1_000)),
-    ...NOBODY,
-  };
 }

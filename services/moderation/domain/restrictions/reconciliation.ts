@@ -1,9 +1,9 @@
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ListedRestriction, Page, Restrictions } from '#platforms/roblox/restrictions.ts';
 import type { ModerationEvents } from '../../events.ts';
+import { RESTRICTION_TASKS } from '../../store/mirror-tasks.ts';
 import type { UniverseCheck } from '../../store/mirrored-universes.ts';
 import * as store from '../../store/restriction-drift.ts';
-import { queueTasks } from '../../store/restriction-tasks.ts';
 
 /** The maximum number of pages of 100 restrictions that one comparison reads. */
 const MAX_PAGES = 20_000;
@@ -70,7 +70,7 @@ export class Reconciliation {
       const page: Page<ListedRestriction> = await restrictions.list(universe.universeId, placeId, token);
       const seen = page.items.map(({ userId, ...restriction }) => ({ gameId: userId, ...restriction }));
       for (const { gameId } of seen) players.add(gameId);
-      await differences.add(await store.findChanged(database, universe, seen));
+      await differences.add(await store.findChanged(database, universe, seen), true);
       token = page.next;
       if (token === undefined) return players;
     }
@@ -122,7 +122,7 @@ class Differences {
     this.#options = options;
   }
 
-  async add(found: readonly store.Difference[]): Promise<void> {
+  async add(found: readonly store.Difference[], isListed = false): Promise<void> {
     if (found.length === 0) return;
     const { database, events, wake } = this.#options;
     const { guildId, universeId, isNew } = this.#universe;
@@ -130,13 +130,11 @@ class Differences {
     const unexpected = isNew ? [] : found.filter(({ isUnexpected }) => isUnexpected);
     const reported = unexpected.slice(0, MAX_EVENTS - this.#events);
     await database.transaction(async (transaction) => {
-      await store.markForReading(transaction, { guildId, universeId }, found, false);
-      if (unexpected.length > 0) await store.markForReading(transaction, { guildId, universeId }, unexpected, true);
-      await queueTasks(
-        transaction,
-        guildId,
-        found.map(({ gameId }) => gameId),
-      );
+      const players = found.map(({ gameId }) => gameId);
+      await RESTRICTION_TASKS.queue(transaction, guildId, players);
+      await store.markForReading(transaction, { guildId, universeId }, found, { isListed });
+      if (unexpected.length > 0)
+        await store.markForReading(transaction, { guildId, universeId }, unexpected, { isDrift: true });
       const states = reported.length > 0 ? await store.findStates(transaction, { guildId, universeId }, reported) : [];
       await events.record(
         transaction,

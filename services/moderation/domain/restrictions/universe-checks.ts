@@ -3,9 +3,9 @@ import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { whileRenewing } from '#kit/resilience/renewing.ts';
 import type { LoggedRestriction, Restrictions } from '#platforms/roblox/restrictions.ts';
+import { RESTRICTION_TASKS } from '../../store/mirror-tasks.ts';
 import * as universes from '../../store/mirrored-universes.ts';
 import { findChanged, markForReading } from '../../store/restriction-drift.ts';
-import { queueTasks } from '../../store/restriction-tasks.ts';
 import { readTime } from '../../store/time.ts';
 import type { MirrorTelemetry } from '../../telemetry.ts';
 import type { Reconciliation } from './reconciliation.ts';
@@ -116,9 +116,9 @@ export class UniverseChecks {
     const changed = await findChanged(database, universe, latestOf(entries));
     if (changed.length === 0) return;
     await database.transaction(async (transaction) => {
-      await markForReading(transaction, universe, changed, false);
       const players = changed.map(({ gameId }) => gameId);
-      await queueTasks(transaction, universe.guildId, players);
+      await RESTRICTION_TASKS.queue(transaction, universe.guildId, players);
+      await markForReading(transaction, universe, changed, { isListed: true });
     });
     wake();
   }

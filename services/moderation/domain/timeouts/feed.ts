@@ -1,9 +1,12 @@
 import { withPurpose } from '#kit/context.ts';
 import type { EventSweep } from '#kit/events/sweeper.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { TIMEOUT_TASKS } from '../../store/mirror-tasks.ts';
 import { leaseFeed, moveFeed, releaseFeed } from '../../store/timeout-feed.ts';
-import { queueTimeoutTasks } from '../../store/timeout-tasks.ts';
-import { claimRenewals } from '../../store/timeouts.ts';
+import { findTimeoutGuilds } from '../../store/timeout-guilds.ts';
+import { endRenewals, findRenewals } from '../../store/timeouts.ts';
+import { compareNewGuild } from './comparison.ts';
+import type { TimeoutChanges, TimeoutFeedOptions } from './feed-options.ts';
 
 /** The maximum number of changes that are read at once. */
 const BATCH = 500;
@@ -12,26 +15,11 @@ const LEASE_MS = 30_000;
 /** The pause between two readings, by whichever process. */
 const PAUSE_MS = 1_000;
 
-/** Members whose timeouts have changed, as the members service reports them. */
-export interface TimeoutChanges {
-  changes: readonly { id: number; guildId: string; chatId: string }[];
-  newestId: number;
-}
-
-export interface TimeoutFeedOptions {
-  database: Database;
-  newHolder: () => string;
-  list: (after: number, limit: number) => Promise<TimeoutChanges>;
-  isWanted: (guildId: string) => Promise<boolean>;
-  /** Returns the players who are linked with these chat accounts. */
-  gameIdsOf: (guildId: string, chatIds: readonly string[]) => Promise<number[]>;
-  wake: () => void;
-}
-
 /** Returns the sweeps that queue the players whose timeouts have changed on the chat platform, or have to be extended. */
 export function timeoutSweeps(options: TimeoutFeedOptions): EventSweep[] {
   return [
     { name: 'changes of timeouts', sweep: () => withPurpose('background', () => readFeed(options)) },
+    { name: 'mutes of new guilds', sweep: () => withPurpose('background', () => compareNewGuild(options)) },
     { name: 'timeouts to extend', sweep: () => queueRenewals(options) },
   ];
 }
@@ -60,7 +48,7 @@ async function queueChanged(options: TimeoutFeedOptions, holder: string, positio
   const players = await playersOf(options, changes);
   await database.transaction(async (transaction: Queryable) => {
     await moveFeed(transaction, holder, next);
-    for (const [guildId, gameIds] of players) await queueTimeoutTasks(transaction, guildId, gameIds);
+    for (const [guildId, gameIds] of players) await TIMEOUT_TASKS.queue(transaction, guildId, gameIds);
   });
   if (players.length > 0) wake();
   return changes.length === BATCH;
@@ -68,24 +56,29 @@ async function queueChanged(options: TimeoutFeedOptions, holder: string, positio
 
 /** Returns the linked players of the guilds that mirror timeouts, in the order of the guilds' IDs. */
 async function playersOf(
-  { isWanted, gameIdsOf }: TimeoutFeedOptions,
+  { database, gameIdsOf }: TimeoutFeedOptions,
   changes: TimeoutChanges['changes'],
 ): Promise<[string, number[]][]> {
   const players: [string, number[]][] = [];
-  const byGuild = Object.entries(Object.groupBy(changes, ({ guildId }) => guildId));
-  for (const [guildId, members = []] of byGuild.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if (!(await isWanted(guildId))) continue;
+  const byGuild = Object.groupBy(changes, ({ guildId }) => guildId);
+  const mirroring = await findTimeoutGuilds(database, Object.keys(byGuild));
+  for (const guildId of [...mirroring].toSorted()) {
+    const members = byGuild[guildId] ?? [];
     players.push([guildId, await gameIdsOf(guildId, [...new Set(members.map(({ chatId }) => chatId))])]);
   }
   return players;
 }
 
 async function queueRenewals({ database, wake }: TimeoutFeedOptions): Promise<boolean> {
-  const due = await database.transaction(async (transaction) => {
-    const claimed = await claimRenewals(transaction, BATCH);
-    for (const { guildId, gameId } of claimed) await queueTimeoutTasks(transaction, guildId, [gameId]);
-    return claimed.length;
-  });
-  if (due > 0) wake();
-  return due === BATCH;
+  const due = await findRenewals(database, BATCH);
+  for (const [guildId, players = []] of Object.entries(Object.groupBy(due, (player) => player.guildId))) {
+    const gameIds = players.map(({ gameId }) => gameId);
+    await database.transaction(async (transaction) => {
+      // The tasks before the rows of the mirror, as the worker does.
+      await TIMEOUT_TASKS.queue(transaction, guildId, gameIds);
+      await endRenewals(transaction, guildId, gameIds);
+    });
+  }
+  if (due.length > 0) wake();
+  return due.length === BATCH;
 }

@@ -1,6 +1,7 @@
 import { withPurpose } from '#kit/context.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { endTimeoutTask, type LeasedTimeoutTask } from '../../store/timeout-tasks.ts';
+import { type LeasedTask, TIMEOUT_TASKS } from '../../store/mirror-tasks.ts';
+import { findTimeoutGuilds } from '../../store/timeout-guilds.ts';
 import { type LinkedPlayer, readAgreement, readMute, storeAgreement } from '../../store/timeouts.ts';
 import type { TimeoutTelemetry } from '../../telemetry.ts';
 import { type End, nextStep, type Sides } from './decide.ts';
@@ -9,9 +10,8 @@ import type { MuteImports } from './imports.ts';
 /** The outcome of changing a timeout. Every outcome except `done` is a rejection that changed nothing. */
 export type TimeoutChange = 'done' | 'no_member' | 'not_permitted';
 
-/** The timeouts of the chat platform, and the links and settings of a guild, which other services have. */
+/** The timeouts of the chat platform, and the links of a guild, which other services have. */
 export interface TimeoutSystems {
-  isWanted(guildId: string): Promise<boolean>;
   /** Returns the chat account that is linked with a player; undefined if none is. */
   chatIdOf(guildId: string, gameId: number): Promise<string | undefined>;
   /** Returns the end of a member's timeout; undefined if the account is not in the guild. */
@@ -36,15 +36,15 @@ export class TimeoutMirror {
   }
 
   /** Does a player's task. Returns true if there is a new reason for it, so that it is due again. */
-  async follow(task: LeasedTimeoutTask): Promise<boolean> {
+  async follow(task: LeasedTask): Promise<boolean> {
     await withPurpose('background', () => this.#compare(task));
-    return endTimeoutTask(this.#options.database, task);
+    return TIMEOUT_TASKS.end(this.#options.database, task);
   }
 
-  async #compare(task: LeasedTimeoutTask): Promise<void> {
+  async #compare(task: LeasedTask): Promise<void> {
     const { database, systems, imports, telemetry } = this.#options;
     const { guildId, gameId } = task;
-    if (!(await systems.isWanted(guildId))) return;
+    if ((await findTimeoutGuilds(database, [guildId])).size === 0) return;
     const chatId = await systems.chatIdOf(guildId, gameId);
     if (chatId === undefined) return telemetry.compared('not_linked');
     const timeout = await systems.timeoutOf(guildId, chatId);
@@ -54,19 +54,27 @@ export class TimeoutMirror {
     const sides = { mute: mute ? (mute.expiresAt?.getTime() ?? Infinity) : 0, timeout };
     const step = nextStep(sides, await readAgreement(database, player), now.getTime());
     if (step.change === 'none') {
-      await storeAgreement(database, player, sides);
+      await this.#agree(task, player, sides);
       return telemetry.compared('equal');
     }
-    if (step.change === 'timeout') return this.#timeOut(player, sides, step.until);
+    if (step.change === 'timeout') return this.#timeOut(task, player, { mute: sides.mute, timeout: step.until });
     await imports.follow(task, player, step.until, mute);
     telemetry.compared(step.until === 0 ? 'unmuted' : 'muted');
   }
 
-  async #timeOut(player: LinkedPlayer, { mute }: Sides, until: End): Promise<void> {
-    const { database, systems, telemetry } = this.#options;
-    const outcome = await systems.change(player.guildId, player.chatId, until);
+  async #timeOut(task: LeasedTask, player: LinkedPlayer, sides: Sides): Promise<void> {
+    const { systems, telemetry } = this.#options;
+    const outcome = await systems.change(player.guildId, player.chatId, sides.timeout);
     if (outcome !== 'done') return telemetry.rejected(player.guildId, outcome);
-    await storeAgreement(database, player, { mute, timeout: until });
-    telemetry.compared(until === 0 ? 'timeout_ended' : 'timed_out');
+    await this.#agree(task, player, sides);
+    telemetry.compared(sides.timeout === 0 ? 'timeout_ended' : 'timed_out');
+  }
+
+  /** Stores that both are equal. Throws if the lease of the task was lost: another process may know better. */
+  #agree(task: LeasedTask, player: LinkedPlayer, sides: Sides): Promise<void> {
+    return this.#options.database.transaction(async (transaction) => {
+      await TIMEOUT_TASKS.requireLease(transaction, task);
+      await storeAgreement(transaction, player, sides);
+    });
   }
 }

@@ -1,0 +1,97 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { EVERYWHERE } from './columns.ts';
+
+/** A guild that has turned the mirror on and whose mutes and timeouts are not all queued yet. */
+export interface ComparedGuild {
+  guildId: string;
+  /** The last player with a mute that was queued; 0 at first. */
+  mutesAfter: number;
+  /** The last reported change of a timeout that was queued; 0 at first. */
+  changesAfter: number;
+}
+
+/**
+ * Stores which of the guilds after a guild, and up to the guild `end` if there is one, mirror timeouts: those of
+ * `guildIds`.
+ */
+export async function storeTimeoutGuilds(
+  transaction: Queryable,
+  { after, end, guildIds }: { after: string; end: string | undefined; guildIds: readonly string[] },
+): Promise<void> {
+  await transaction.query(
+    `DELETE FROM moderation.timeout_guilds
+     WHERE guild_id > $1 AND ($2::text IS NULL OR guild_id <= $2) AND guild_id <> ALL($3::text[])`,
+    [after, end ?? null, guildIds],
+  );
+  await transaction.query(
+    `INSERT INTO moderation.timeout_guilds (guild_id)
+     SELECT guild_id FROM unnest($1::text[]) AS wanted (guild_id) ORDER BY guild_id ON CONFLICT DO NOTHING`,
+    [guildIds],
+  );
+}
+
+/** Returns those of the guilds that mirror timeouts. */
+export async function findTimeoutGuilds(on: Queryable, guildIds: readonly string[]): Promise<Set<string>> {
+  const rows = await on.query<{ guildId: string }>(
+    'SELECT guild_id AS "guildId" FROM moderation.timeout_guilds WHERE guild_id = ANY($1::text[])',
+    [guildIds],
+  );
+  return new Set(rows.map(({ guildId }) => guildId));
+}
+
+/**
+ * Stores for new guilds which transactions may not know yet that the guild mirrors timeouts. Such a transaction has got
+ * its ID, and read the table, before the new row was visible.
+ */
+export async function noteNewGuilds(on: Queryable): Promise<void> {
+  await on.query(
+    `UPDATE moderation.timeout_guilds SET complete_from = pg_snapshot_xmax(pg_current_snapshot())
+     WHERE compared_at IS NULL AND complete_from IS NULL`,
+  );
+}
+
+/**
+ * Locks a guild that is to be compared. Guilds that a transaction in flight may not know are left out, unless the ID is
+ * that of another server, from which the database was restored.
+ */
+export async function lockComparedGuild(transaction: Queryable): Promise<ComparedGuild | undefined> {
+  const [guild] = await transaction.query<ComparedGuild>(
+    `SELECT guild_id AS "guildId", mutes_after AS "mutesAfter", changes_after AS "changesAfter"
+     FROM moderation.timeout_guilds
+     WHERE compared_at IS NULL AND (complete_from <= pg_snapshot_xmin(pg_current_snapshot())
+       OR complete_from > pg_snapshot_xmax(pg_current_snapshot()))
+     ORDER BY guild_id LIMIT 1 FOR UPDATE SKIP LOCKED`,
+  );
+  return guild;
+}
+
+/** Stores how far a locked guild is compared; with `isEnd`, that it is. */
+export async function storeComparedGuild(
+  transaction: Queryable,
+  { guildId, mutesAfter, changesAfter }: ComparedGuild,
+  isEnd: boolean,
+): Promise<void> {
+  await transaction.query(
+    `UPDATE moderation.timeout_guilds SET mutes_after = $2, changes_after = $3,
+       compared_at = CASE WHEN $4 THEN clock_timestamp() END
+     WHERE guild_id = $1`,
+    [guildId, mutesAfter, changesAfter, isEnd],
+  );
+}
+
+/** Returns up to `limit` players, after a player, with a mute in force that applies everywhere. */
+export async function listMutedPlayers(
+  on: Queryable,
+  guildId: string,
+  after: number,
+  limit: number,
+): Promise<number[]> {
+  const rows = await on.query<{ gameId: number }>(
+    `SELECT game_id AS "gameId" FROM moderation.punishments
+     WHERE guild_id = $1 AND game_id > $2 AND place_id = ${EVERYWHERE} AND kind = 'mute' AND ended_at IS NULL
+       AND expires_at > (SELECT clock_timestamp())
+     ORDER BY game_id LIMIT $3`,
+    [guildId, after, limit],
+  );
+  return rows.map(({ gameId }) => gameId);
+}
