@@ -46,6 +46,7 @@ const REPEATABLE = [
 export const consoleService: ServiceDefinition<ConsoleConfig> = {
   name: 'console',
   readConfig: readConsoleConfig,
+  caFiles: ['REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, clock, log, metrics } = service;
     const auth = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { repeatable: REPEATABLE });

@@ -65,6 +65,11 @@ describe.skipIf(chromium === undefined)('people, moderation and bindings in a br
       await page.getByRole('radio', { name: role }).check();
       await page.getByLabel('Group ID').fill('501');
       await page.getByText('Group: Harbor Crew').waitFor();
+      await page.getByRole('button', { name: 'Add a further condition' }).click();
+      const further = page.getByRole('group', { name: 'Further condition 1' });
+      await further.getByRole('radio', { name: 'Age of the account' }).check();
+      await further.getByRole('radio', { name: 'Account of the chat platform' }).check();
+      await further.getByRole('textbox', { name: 'Days' }).fill('1');
       await page.getByRole('button', { name: 'Preview', exact: true }).click();
       await page.getByText(`${role}.`).waitFor();
       await page.getByRole('button', { name: 'Save binding' }).click();
@@ -76,6 +81,14 @@ describe.skipIf(chromium === undefined)('people, moderation and bindings in a br
       await page.getByRole('button', { name: 'Choose AdaBuilds' }).click();
       await page.getByText(`AdaBuilds matches, and should have ${role}.`).waitFor();
       await expectShown(page.getByText(`Has ${role} now.`));
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: `Remove the binding of ${role}` }).click();
+      await page.getByRole('button', { name: 'Show who would lose it' }).click();
+      await page.getByText(new RegExp(`loses? ${role}\\.$`)).waitFor();
+      await page.getByRole('button', { name: 'Remove', exact: true }).click();
+      await page.getByText('The binding was removed.').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('button', { name: `Remove the binding of ${role}` }).waitFor();
     });
 
     it('the page of a member says why they lack a role', async () => {

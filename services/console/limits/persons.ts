@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { Caller } from '#proto/gen/guild/auth/v1/console.ts';
 import type { AuthClient } from '../http/sign-in.ts';
 
@@ -14,7 +15,7 @@ const MAX_AGE_MS = 10 * 60_000;
  */
 export class Persons {
   readonly #auth: AuthClient;
-  readonly #known = new LRUCache<string, string>({ max: MAX_SESSIONS, ttl: MAX_AGE_MS });
+  readonly #known = new LRUCache<string, string>({ ...maxEntries(MAX_SESSIONS), ttl: MAX_AGE_MS });
 
   constructor(auth: AuthClient) {
     this.#auth = auth;

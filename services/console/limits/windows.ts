@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts';
 import type { Rejection } from '#kit/errors.ts';
 import { WINDOW_MS } from '#kit/limits/limiter.ts';
 import { rateLimited } from '#kit/limits/response.ts';
+import { maxEntries } from '#kit/resilience/max-entries.ts';
 
 /** The maximum number of stored counts, of about 100 bytes each. */
 const MAX_SUBJECTS = 50_000;
@@ -32,7 +33,7 @@ export class Windows {
 
   constructor(clock: Clock, maxSubjects = MAX_SUBJECTS) {
     this.#clock = clock;
-    this.#counts = new LRUCache({ max: maxSubjects });
+    this.#counts = new LRUCache(maxEntries(maxSubjects));
   }
 
   /** Counts a request of `subject`, such as an address. Returns RATE_LIMITED above the limit. */

@@ -46,6 +46,7 @@ export const bindingsTexts = {
   removeOne: (role: string) =>
     `At the next sync, members who match no other binding of ${role} lose the role. Until then nothing changes.`,
   removed: 'The binding was removed.',
+  previewRemoval: 'Show who would lose it',
 };
 
 /** Sentences that say who gets a role. */
@@ -90,6 +91,10 @@ export const editorTexts = {
   nickname: 'Nickname of members who match',
   nicknameHint: 'Optional. May hold {game_username}, {chat_username} and {rank_name}.',
   type: 'Condition',
+  furtherCondition: (number: number) => `Further condition ${number}`,
+  conditionsFault: (fault: string) => `A further condition ${fault}.`,
+  addCondition: 'Add a further condition',
+  removeCondition: (number: number) => `Remove further condition ${number}`,
   groupId: 'Group ID',
   groupHint: 'The number in the address of the group’s page.',
   knownGroups: 'Groups of other bindings',
@@ -106,7 +111,8 @@ export const editorTexts = {
   platforms: { game: 'Account of the game platform', chat: 'Account of the chat platform' },
   days: 'Days',
   priority: 'Priority',
-  priorityHint: 'Optional. Lower numbers come first in the list; it has no other effect.',
+  priorityHint:
+    'Optional. Lower numbers come first in the list. A member who matches several bindings gets the nickname of the first one that has one; roles do not depend on it.',
   previewStep: '3. What would it do?',
   previewHint: 'Nothing is changed by looking.',
   preview: 'Preview',

@@ -57,6 +57,8 @@ export const eventTexts = {
     ];
     return parts.filter(Boolean).join(', ');
   },
+  'member.joined': 'joined the guild',
+  'member.left': 'left the guild',
   'nickname.changed': (to: string) => `now has the nickname ${to}`,
   'nickname.removed': 'has no nickname any more',
   'session.started': 'began to work as staff',

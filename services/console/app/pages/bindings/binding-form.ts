@@ -11,9 +11,8 @@ import type {
 } from '#clients/typescript/src/operations-types.ts';
 import { editorTexts as texts } from '../../texts.ts';
 
-/** What a person has entered about a binding. Numbers are texts until they are sent. */
-export interface BindingForm {
-  roleId: string;
+/** What a person has entered about a condition. Numbers are texts until they are sent. */
+export interface ConditionForm {
   type: BindingType;
   groupId: string;
   minRank: string;
@@ -23,16 +22,23 @@ export interface BindingForm {
   badgeId: string;
   platform: Platform;
   days: string;
+}
+
+/** What a person has entered about a binding, with its own condition. */
+export interface BindingForm extends ConditionForm {
+  roleId: string;
   priority: string;
   /** When members who do not match lose the role; empty if it is left to the default. */
   authority: BindingAuthority | '';
   nicknameTemplate: string;
-  /** Further conditions of a removed binding, which is added again with them. */
-  conditions: readonly BindingConditionInput[];
+  /** Further conditions, all of which must match as well. */
+  conditions: readonly ConditionForm[];
 }
 
-export const NEW_BINDING: BindingForm = {
-  roleId: '',
+/** The maximum number of further conditions of a binding. */
+export const MAX_CONDITIONS = 5;
+
+export const NEW_CONDITION: ConditionForm = {
   type: 'group_rank',
   groupId: '',
   minRank: '1',
@@ -42,6 +48,11 @@ export const NEW_BINDING: BindingForm = {
   badgeId: '',
   platform: 'game',
   days: '30',
+};
+
+export const NEW_BINDING: BindingForm = {
+  ...NEW_CONDITION,
+  roleId: '',
   priority: '',
   authority: '',
   nicknameTemplate: '',
@@ -53,30 +64,35 @@ const textOf = (value: number | null) => (value === null ? '' : String(value));
 /** The form of a stored binding. */
 export function formOf(binding: Binding): BindingForm {
   return {
+    ...conditionFormOf(binding),
     roleId: binding.chat_role_id,
-    type: binding.binding_type,
-    groupId: textOf(binding.game_group_id),
-    minRank: textOf(binding.min_rank),
-    maxRank: textOf(binding.max_rank),
-    gamepassId: textOf(binding.gamepass_id),
-    assetId: textOf(binding.asset_id),
-    badgeId: textOf(binding.badge_id),
-    platform: binding.account_age_platform ?? 'game',
-    days: textOf(binding.account_age_min_days),
     priority: textOf(binding.priority),
     authority: binding.authority ?? '',
     nicknameTemplate: binding.nickname_template ?? '',
-    conditions: (binding.conditions ?? []).map(conditionInput),
+    conditions: (binding.conditions ?? []).map(conditionFormOf),
   };
 }
 
-/** Converts a condition of a response to the form that requests have. */
-const conditionInput = (condition: BindingCondition): BindingConditionInput =>
-  conditionArgs(formOf({ ...condition, ...NO_BINDING }));
+const conditionFormOf = (condition: BindingCondition): ConditionForm => ({
+  type: condition.binding_type,
+  groupId: textOf(condition.game_group_id),
+  minRank: textOf(condition.min_rank),
+  maxRank: textOf(condition.max_rank),
+  gamepassId: textOf(condition.gamepass_id),
+  assetId: textOf(condition.asset_id),
+  badgeId: textOf(condition.badge_id),
+  platform: condition.account_age_platform ?? 'game',
+  days: textOf(condition.account_age_min_days),
+});
 
-const NO_BINDING = { id: 0, chat_role_id: '', chat_role_name: null, game_group_name: null, priority: null };
+export type ConditionFaults = Partial<Record<keyof ConditionForm, string>>;
 
-export type BindingFaults = Partial<Record<keyof BindingForm, string>>;
+export interface BindingFaults extends ConditionFaults {
+  roleId?: string;
+  priority?: string;
+  /** By the index of a further condition; only present if one of them has faults. */
+  conditions?: readonly ConditionFaults[];
+}
 
 const isId = (text: string) => /^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text));
 const isWhole = (text: string, max: number) => /^[0-9]{1,6}$/.test(text) && Number(text) <= max;
@@ -84,15 +100,26 @@ const isWhole = (text: string, max: number) => /^[0-9]{1,6}$/.test(text) && Numb
 /** What must be corrected before the binding can be previewed or saved. */
 export function faultsOf(form: BindingForm): BindingFaults {
   const { roleId, priority } = form;
+  const conditions = form.conditions.map(faultsOfType);
   const isPriority = priority === '' || /^-?[0-9]{1,9}$/.test(priority);
   return {
     ...(roleId === '' && { roleId: texts.faults.role }),
     ...(!isPriority && { priority: texts.faults.priority }),
     ...faultsOfType(form),
+    ...(conditions.some((faults) => Object.keys(faults).length > 0) && { conditions }),
   };
 }
 
-function faultsOfType({ type, groupId, minRank, maxRank, gamepassId, assetId, badgeId, days }: BindingForm) {
+function faultsOfType({
+  type,
+  groupId,
+  minRank,
+  maxRank,
+  gamepassId,
+  assetId,
+  badgeId,
+  days,
+}: ConditionForm): ConditionFaults {
   const { faults } = texts;
   const range = isWhole(minRank, 255) && isWhole(maxRank, 255) && Number(maxRank) < Number(minRank);
   switch (type) {
@@ -124,11 +151,11 @@ export const addArgs = (form: BindingForm): AddBindingArgs => ({
   ...(form.priority !== '' && { priority: priorityOf(form) }),
   ...(form.authority !== '' && { authority: form.authority }),
   ...(form.nicknameTemplate !== '' && { nickname_template: form.nicknameTemplate }),
-  ...(form.conditions.length > 0 && { conditions: [...form.conditions] }),
+  ...(form.conditions.length > 0 && { conditions: form.conditions.map(conditionArgs) }),
   ...conditionArgs(form),
 });
 
-function conditionArgs(form: BindingForm): BindingConditionInput {
+function conditionArgs(form: ConditionForm): BindingConditionInput {
   switch (form.type) {
     case 'group_rank':
       return {
@@ -155,19 +182,31 @@ function conditionArgs(form: BindingForm): BindingConditionInput {
   }
 }
 
-/** The request that changes a stored binding. */
-export function updateArgs(form: BindingForm, id: number): UpdateBindingArgs {
+/** The request that previews a change of a stored binding. Conditions that are as stored are not sent. */
+export function changeArgs(form: BindingForm, stored: Binding) {
+  const conditions = form.conditions.map(conditionArgs);
+  const before = formOf(stored).conditions.map(conditionArgs);
   return {
-    binding_id: id,
+    binding_id: stored.id,
     ...(form.type === 'group_rank' && { min_rank: Number(form.minRank), max_rank: Number(form.maxRank) }),
     priority: priorityOf(form),
     ...(form.authority !== '' && { authority: form.authority }),
+    ...(JSON.stringify(conditions) !== JSON.stringify(before) && { conditions }),
+  };
+}
+
+/** The request that changes a stored binding. A nickname that is as stored is not sent. */
+export function updateArgs(form: BindingForm, stored: Binding): UpdateBindingArgs {
+  const isSame = form.nicknameTemplate === (stored.nickname_template ?? '');
+  return {
+    ...changeArgs(form, stored),
+    ...(!isSame && { nickname_template: form.nicknameTemplate === '' ? null : form.nicknameTemplate }),
   };
 }
 
 /** The request that previews a new binding, or a change of a stored one. */
-export const previewArgs = (form: BindingForm, id: number | undefined): PreviewBindingArgs =>
-  id === undefined ? addArgs(form) : updateArgs(form, id);
+export const previewArgs = (form: BindingForm, stored: Binding | undefined): PreviewBindingArgs =>
+  stored ? changeArgs(form, stored) : addArgs(form);
 
 /** The request that adds a removed binding again. */
 export const againArgs = (binding: Binding): AddBindingArgs => addArgs(formOf(binding));

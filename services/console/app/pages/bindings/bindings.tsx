@@ -1,17 +1,15 @@
 import { useState } from 'preact/hooks';
-import { addBinding, listBindings, listRoles, removeBinding } from '#clients/typescript/src/operations.ts';
+import { listBindings, listRoles } from '#clients/typescript/src/operations.ts';
 import type { Binding, Role } from '#clients/typescript/src/operations-types.ts';
 import { useData } from '../../api/use-data.ts';
 import { Button, ButtonLink, IconButton } from '../../components/button.tsx';
-import { useConfirm } from '../../components/confirm.tsx';
 import { RoleName } from '../../components/role-name.tsx';
 import { Badge, Card, EmptyState, ErrorNote, Note, Skeleton } from '../../components/states.tsx';
-import { useToasts } from '../../components/toast.tsx';
 import { useGuild } from '../../shell/guild.tsx';
 import { Page } from '../../shell/page.tsx';
 import { bindingsTexts as texts } from '../../texts.ts';
-import { againArgs } from './binding-form.ts';
 import { conditionOf, roleNameOf } from './describe.ts';
+import { RemoveDialog } from './remove-dialog.tsx';
 import { adviceOf } from './role-help.ts';
 import { SyncDialog } from './sync.tsx';
 import { TestDialog } from './test-dialog.tsx';
@@ -86,7 +84,8 @@ function BindingRow(props: {
   const { binding, bindings, roles, reload } = props;
   const guild = useGuild();
   const [isTesting, setIsTesting] = useState(false);
-  const remove = useRemove(binding, bindings, reload);
+  const [isRemoving, setIsRemoving] = useState(false);
+  const isLast = bindings.every(({ id, chat_role_id }) => id === binding.id || chat_role_id !== binding.chat_role_id);
   const name = roleNameOf(binding);
   const role = roles.find(({ id }) => id === binding.chat_role_id);
   return (
@@ -107,44 +106,14 @@ function BindingRow(props: {
         {guild.hasScope('sync:write') && (
           <>
             <ButtonLink href={guild.path(`bindings/edit/${binding.id}`)}>{texts.edit}</ButtonLink>
-            <IconButton label={texts.removeLabel(name)} icon="trash" onClick={() => void remove()} />
+            <IconButton label={texts.removeLabel(name)} icon="trash" onClick={() => setIsRemoving(true)} />
           </>
         )}
       </div>
       {isTesting && <TestDialog binding={binding} roleName={name} onClose={() => setIsTesting(false)} />}
+      {isRemoving && (
+        <RemoveDialog binding={binding} isLast={isLast} reload={reload} onClose={() => setIsRemoving(false)} />
+      )}
     </li>
   );
-}
-
-/** Removes a binding after a question that names the consequence, and offers to take it back. */
-function useRemove(binding: Binding, bindings: readonly Binding[], reload: () => void): () => Promise<void> {
-  const { rest } = useGuild();
-  const confirm = useConfirm();
-  const toasts = useToasts();
-  return async () => {
-    const name = roleNameOf(binding);
-    const isLast = bindings.every((other) => other.id === binding.id || other.chat_role_id !== binding.chat_role_id);
-    const isSure = await confirm({
-      title: texts.removeTitle(name),
-      consequence: (
-        <>
-          <p>
-            <strong>{conditionOf(binding)}</strong>
-          </p>
-          <p>{isLast ? texts.removeLast(name) : texts.removeOne(name)}</p>
-        </>
-      ),
-      action: texts.remove,
-    });
-    if (!isSure) return;
-    try {
-      await removeBinding(rest, { bindingId: binding.id });
-      reload();
-      toasts.done(texts.removed, () => {
-        addBinding(rest, againArgs(binding)).then(reload, toasts.failed);
-      });
-    } catch (error) {
-      toasts.failed(error);
-    }
-  };
 }

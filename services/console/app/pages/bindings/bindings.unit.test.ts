@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import type { Binding, Role, SyncJob } from '#clients/typescript/src/operations-types.ts';
 import { previewTexts } from '../../texts.ts';
-import { addArgs, type BindingForm, faultsOf, formOf, NEW_BINDING, previewArgs, updateArgs } from './binding-form.ts';
+import {
+  addArgs,
+  type BindingForm,
+  faultsOf,
+  formOf,
+  NEW_BINDING,
+  NEW_CONDITION,
+  previewArgs,
+  updateArgs,
+} from './binding-form.ts';
 import { conditionOf } from './describe.ts';
 import { effectOf } from './effect.ts';
 import { adviceOf, reasonOf } from './role-help.ts';
@@ -80,11 +89,36 @@ test('a removed binding is added again with its conditions, authority and templa
 
 test('a stored binding sends only what can be changed', () => {
   const form = { ...formOf(officer), maxRank: '255', priority: '' };
-  expect(updateArgs(form, 3)).toEqual({ binding_id: 3, min_rank: 50, max_rank: 255, priority: null });
-  expect(previewArgs(form, 3)).toEqual({ binding_id: 3, min_rank: 50, max_rank: 255, priority: null });
+  expect(updateArgs(form, officer)).toEqual({ binding_id: 3, min_rank: 50, max_rank: 255, priority: null });
+  expect(previewArgs(form, officer)).toEqual({ binding_id: 3, min_rank: 50, max_rank: 255, priority: null });
+});
+
+test('a stored binding sends its conditions and its nickname only if they were changed; removing all sends none', () => {
+  const stored: Binding = {
+    ...officer,
+    binding_type: 'verified',
+    nickname_template: 'x',
+    conditions: [{ ...officer, binding_type: 'badge', badge_id: 801 }],
+  };
+  const form = formOf(stored);
+  expect(updateArgs(form, stored)).toEqual({ binding_id: 3, priority: 5 });
+  const more = { ...form, conditions: [...form.conditions, { ...NEW_CONDITION, groupId: '501' }] };
+  const badge = { binding_type: 'badge', game_badge_id: '801' };
+  const group = { binding_type: 'group_rank', game_group_id: '501', min_rank: 1, max_rank: 255 };
+  expect(previewArgs(more, stored)).toEqual({ binding_id: 3, priority: 5, conditions: [badge, group] });
+  expect(updateArgs({ ...form, conditions: [], nicknameTemplate: '' }, stored)).toEqual({
+    binding_id: 3,
+    priority: 5,
+    conditions: [],
+    nickname_template: null,
+  });
 });
 
 test('faults name the fields to correct', () => {
+  const conditions = [{ ...NEW_CONDITION, groupId: '501' }, NEW_CONDITION];
+  expect(faultsOf({ ...rank, conditions })).toEqual({
+    conditions: [{}, { groupId: 'Enter the number, digits only.' }],
+  });
   expect(faultsOf(rank)).toEqual({});
   expect(Object.keys(faultsOf(NEW_BINDING)).sort()).toEqual(['groupId', 'roleId']);
   expect(faultsOf({ ...rank, minRank: '100' })).toEqual({ maxRank: 'The highest rank must not be below the lowest.' });

@@ -6,12 +6,12 @@ import { RadioGroup, TextField } from '../../components/field.tsx';
 import { Note } from '../../components/states.tsx';
 import { useGuild } from '../../shell/guild.tsx';
 import { bindingTypeTexts, editorTexts as texts } from '../../texts.ts';
-import type { BindingFaults, BindingForm } from './binding-form.ts';
+import type { ConditionFaults, ConditionForm } from './binding-form.ts';
 
 export interface ConditionProps {
-  form: BindingForm;
-  change: (changed: Partial<BindingForm>) => void;
-  faults: BindingFaults;
+  form: ConditionForm;
+  change: (changed: Partial<ConditionForm>) => void;
+  faults: ConditionFaults;
   /** True for a stored binding, of which only the ranks can be changed. */
   isStored: boolean;
   /** The other bindings, whose groups are offered. */
@@ -144,7 +144,7 @@ function RankFields({ form, change, faults, isStored, bindings }: ConditionProps
 const DELAY_MS = 400;
 
 /** The name of the group as the person types its ID, and why nobody could match, if so. */
-function GroupName({ form: { groupId, minRank, maxRank } }: { form: BindingForm }) {
+function GroupName({ form: { groupId, minRank, maxRank } }: { form: ConditionForm }) {
   const { rest } = useGuild();
   const [result, setResult] = useState<ValidateBindingResult | 'checking'>();
   useEffect(() => {

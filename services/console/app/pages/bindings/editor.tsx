@@ -21,6 +21,7 @@ import { addArgs, type BindingForm, faultsOf, formOf, NEW_BINDING, previewArgs, 
 import { ConditionFields } from './condition-fields.tsx';
 import { roleNameOf } from './describe.ts';
 import { effectOf } from './effect.ts';
+import { FurtherConditions } from './further-conditions.tsx';
 import { Preview } from './preview.tsx';
 import { RolePicker } from './role-picker.tsx';
 import { Saved } from './saved.tsx';
@@ -99,6 +100,13 @@ function Editor({ roles, bindings, stored }: EditorProps) {
           isStored={stored !== undefined}
           bindings={bindings}
         />
+        <FurtherConditions
+          conditions={form.conditions}
+          onChange={(conditions) => change({ conditions })}
+          faults={faults.conditions ?? []}
+          error={serverFault('conditions')}
+          bindings={bindings}
+        />
         <TextField
           label={texts.priority}
           hint={texts.priorityHint}
@@ -112,15 +120,13 @@ function Editor({ roles, bindings, stored }: EditorProps) {
           onChange={(authority) => change({ authority })}
           options={AUTHORITIES.map((value) => ({ value, ...authorityTexts[value] }))}
         />
-        {!stored && (
-          <TextField
-            label={texts.nickname}
-            hint={texts.nicknameHint}
-            error={serverFault('nickname_template')}
-            value={form.nicknameTemplate}
-            onChange={(nicknameTemplate) => change({ nicknameTemplate })}
-          />
-        )}
+        <TextField
+          label={texts.nickname}
+          hint={texts.nicknameHint}
+          error={serverFault('nickname_template')}
+          value={form.nicknameTemplate}
+          onChange={(nicknameTemplate) => change({ nicknameTemplate })}
+        />
       </Card>
       <PreviewCard editor={editor} roleName={roleName} />
     </div>
@@ -162,12 +168,12 @@ function useEditor(stored: Binding | undefined) {
   const preview = useAction(async () => {
     if (!isFit()) return;
     setStarted(undefined);
-    const { job_id } = await previewBinding(rest, previewArgs(form, stored?.id));
+    const { job_id } = await previewBinding(rest, previewArgs(form, stored));
     setStarted({ jobId: job_id, form });
   });
   const save = useAction(async () => {
     if (!isFit()) return;
-    setSaved(stored ? await updateBinding(rest, updateArgs(form, stored.id)) : await addBinding(rest, addArgs(form)));
+    setSaved(stored ? await updateBinding(rest, updateArgs(form, stored)) : await addBinding(rest, addArgs(form)));
   });
   const isPreviewed = started?.form === form;
   const effect = isPreviewed ? effectOf(job.job, form.roleId) : undefined;

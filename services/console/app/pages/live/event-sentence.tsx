@@ -47,6 +47,10 @@ const SENTENCES: Sentences = {
   'link.removed': (data) => member(data.chat_id, texts['link.removed']),
   'roles.changed': (data) =>
     member(data.chat_id, texts['roles.changed'](data.added.length, data.removed.length, data.failed.length)),
+  'member.joined': ({ chat_id }) => member(chat_id, texts['member.joined']),
+  'member.left': ({ chat_id }) => member(chat_id, texts['member.left']),
+  'member.roles_changed': ({ chat_id, added, removed }) =>
+    member(chat_id, texts['roles.changed'](added.length, removed.length, 0)),
   'nickname.changed': (data) =>
     member(data.chat_id, data.to === null ? texts['nickname.removed'] : texts['nickname.changed'](data.to)),
   'server.online': (data) => texts['server.online'](liveTexts.server(data.server_id)),
