@@ -70,6 +70,7 @@ const CONNECT_TIMEOUT_MS = 1_000;
 export const activityService: ServiceDefinition<ActivityConfig> = {
   name: 'activity',
   readConfig: readActivityConfig,
+  caFiles: ['PLATFORMS_CA_FILE', 'REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);

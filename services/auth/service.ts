@@ -75,6 +75,7 @@ const AUDIT_CONNECT_MS = 500;
 export const authService: ServiceDefinition<AuthConfig> = {
   name: 'auth',
   readConfig: readAuthConfig,
+  caFiles: ['PLATFORMS_CA_FILE'],
   build(service) {
     const { config, metrics, log, lifecycle, clock, ring } = service;
     const database = service.database(config);

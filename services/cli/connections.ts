@@ -12,12 +12,7 @@ import { readRoots } from '#kit/service/root-secrets.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { type Process, readAddress, readIdentity, readOperatorKeys, readProcesses } from './access.ts';
-
-/**
- * The deadline of a call to a service. It is long because a cluster's DNS may not know a service until five seconds
- * after the service became ready.
- */
-export const DEADLINE_MS = 8_000;
+import { DEADLINE_MS } from './deadline.ts';
 
 const AUTH = 'auth';
 /** How long, in milliseconds, a ticket is reused; tickets are valid for 30 s. */

@@ -1,6 +1,6 @@
 import type { ApiError } from '#kit/errors.ts';
 import { isServiceError } from '#kit/grpc/errors.ts';
-import { DEADLINE_MS } from './connections.ts';
+import { DEADLINE_MS } from './deadline.ts';
 
 /** Status codes of gRPC. */
 const UNAUTHENTICATED = 16;

@@ -4,7 +4,6 @@ import { redactKeys } from '#kit/security/redact.ts';
 import { ConfigError, type Environment } from '#kit/service/config.ts';
 import { type Command, CommandFailure, Input, type Output, type Terminal, type Write } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { Connections } from './connections.ts';
 import { ConfirmationError, ConnectionError, UnfinishedError, UsageError } from './errors.ts';
 import { explain } from './explain.ts';
 
@@ -53,6 +52,8 @@ async function runCommand(command: Command, rest: string[], options: GuildctlOpt
   const { values, positionals } = parse(command, rest);
   if (values['help']) return print(options.out, help(command), 0);
   const input = new Input({ values, argument: positionals[0], user: options.user });
+  // Loaded only now, so that help and mistakes in the arguments are printed without waiting for what calls services.
+  const { Connections } = await import('./connections.ts');
   const connections = new Connections({ environment: options.environment, note: input.note });
   const isJson = values['json'] === true;
   const printOutput = (output: Output, status: number) =>

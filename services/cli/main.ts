@@ -1,5 +1,13 @@
+import { enableCompileCache } from 'node:module';
 import { userInfo } from 'node:os';
-import { guildctl } from './guildctl.ts';
+import { join } from 'node:path';
+
+// Halves the time to start. The folder is in the installation, not in the folder for temporary files, where other users
+// of the machine could write; where it cannot be written, nothing is cached.
+enableCompileCache(
+  process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '../../node_modules/.cache/guildctl'),
+);
+const { guildctl } = await import('./guildctl.ts');
 
 /** Returns the name of the operating system's user. In a container the user may have a number but no name. */
 function userName(): string {

@@ -48,6 +48,7 @@ const DAY_SECONDS = 24 * 3600;
 export const eventsService: ServiceDefinition<EventsConfig> = {
   name: 'events',
   readConfig: readEventsConfig,
+  caFiles: ['WEBHOOKS_CA_FILE'],
   build(service) {
     const { config, metrics, log, lifecycle } = service;
     const database = service.database(config);

@@ -33,6 +33,9 @@ const RESPONSE_SECONDS = 10;
 const GIVE_UP_SECONDS = 60;
 
 const UNAVAILABLE = 'This does not work at the moment. Nothing tries it again: use the command again in a few minutes.';
+/** The last attempt may have banned the player although its response was lost. */
+const BAN_UNCERTAIN =
+  'This does not work at the moment, and it is not certain whether the player was banned. Use the command again in a few minutes: nobody is banned twice.';
 
 export interface InteractionsOptions {
   database: Queryable;
@@ -112,7 +115,7 @@ export class Interactions {
       if (!isServerError(failure)) return { content: rejectionText(failure), outcome: 'rejected' as const };
       if (age < GIVE_UP_SECONDS) throw failure;
       this.#options.telemetry.gaveUp({ guildId, id, command, age }, failure);
-      return { content: UNAVAILABLE, outcome: 'failed' as const };
+      return { content: command === 'ban' ? BAN_UNCERTAIN : UNAVAILABLE, outcome: 'failed' as const };
     }
   }
 }

@@ -1,7 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from '../../command.ts';
-import { takeSamples, viewOf } from './sample.ts';
-import { viewText } from './view.ts';
 
 const DEFAULT_SECONDS = 2;
 const MAX_SECONDS = 60;
@@ -29,6 +27,8 @@ const top: Command = {
     input.forbidBoth('once', 'times');
     const addresses = input.all('admin');
     input.check();
+    // Loaded only here, because it needs all route tables, which no other command does.
+    const [{ takeSamples, viewOf }, { viewText }] = await Promise.all([import('./sample.ts'), import('./view.ts')]);
     const processes = connections.processes(addresses);
     const isOnce = input.flag('once') || (times === undefined && terminal.redraw === undefined);
     let remaining = isOnce ? 1 : (times ?? Number.POSITIVE_INFINITY);

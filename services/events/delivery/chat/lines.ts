@@ -43,6 +43,12 @@ export const LINES: Record<EventType | 'webhook.test', Line> = {
     details: [player, roles('added', 'added'), roles('removed', 'removed'), roles('failed', 'failed'), reason],
   },
   'nickname.changed': { title: 'Nickname changed', details: [player, labelled('nickname', 'nickname')] },
+  'member.joined': { title: 'Member joined', details: [player] },
+  'member.left': { title: 'Member left', details: [player] },
+  'member.roles_changed': {
+    title: 'Roles of a member changed',
+    details: [player, roles('added', 'added'), roles('removed', 'removed')],
+  },
   'sync.job.finished': {
     title: 'Sync of all members ended',
     details: [labelled('status', 'status'), labelled('members', 'processed', 'total'), labelled('failed', 'failed')],
