@@ -44,6 +44,17 @@ export const personPanels: PanelSpec[] = [
     alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
   },
   {
+    title: 'Polls for changes of rank',
+    description:
+      'Members whose ranks were read per minute, by outcome; the calls to the game platform that this takes, with 50 members each; and how late the next page of the guild that waits longest is.',
+    unit: 'short',
+    queries: {
+      'members per minute, {{outcome}}': `60 * ${rate('members_rank_poll_members_total', MEMBERS, ['outcome'])}`,
+      'calls per minute': `60 / 50 * ${rate('members_rank_poll_members_total', MEMBERS)}`,
+      'late, minutes': `max(queue_oldest_seconds{${MEMBERS},queue="rank-polls"}) / 60`,
+    },
+  },
+  {
     title: 'Link and role changes',
     description: 'Created and removed links, and roles that were assigned or removed, by outcome.',
     unit: 'reqps',

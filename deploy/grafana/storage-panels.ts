@@ -45,5 +45,12 @@ export function storagePanels(jobs: string): PanelSpec[] {
       },
       alerts: ['GuildDataDatabaseReplicationLag', 'GuildDataRedisReplicationLag'],
     },
+    {
+      title: 'Moves to another PostgreSQL host',
+      description:
+        'Times per hour that the connections of a service moved, because another host of DATABASE_URL had become the primary.',
+      unit: 'short',
+      queries: { '{{job}}': `sum by (job) (increase(postgres_primary_switches_total{${jobs}}[1h]))` },
+    },
   ];
 }

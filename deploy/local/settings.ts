@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Environment, origin, port, readConfig, redisUrl, url } from '#kit/service/config.ts';
+import { ConfigError, databaseUrl, type Environment, origin, port, readConfig, redisUrl } from '#kit/service/config.ts';
 
 export type Settings = {
   dataFolder: string;
@@ -22,8 +22,8 @@ const variables = {
   APP_FOLDER: z.string().optional(),
   GATEWAY_PORT: port(8080),
   CONSOLE_URL: origin('http', 'https').optional(),
-  DATABASE_URL: url('postgres', 'postgresql').optional(),
-  DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
+  DATABASE_URL: databaseUrl().optional(),
+  DATABASE_DIRECT_URL: databaseUrl().optional(),
   REDIS_URL: redisUrl().optional(),
 };
 

@@ -120,7 +120,7 @@ test('in evaluation mode the simulated providers are configured in auth and in t
   expect(variablesOf(all, 'console')['CONSOLE_URL']).toBe(auth['CONSOLE_URL']);
   expect(rulesOf(all, 'auth', 'egress').at(-1)).toEqual({ peers: ['simulators'], ports: [8082, 8085] });
   expect(rulesOf(all, 'simulators', 'ingress')).toEqual([
-    { peers: ['activity', 'auth', 'bindings', 'members'], ports: [8082, 8083, 8085] },
+    { peers: ['activity', 'auth', 'bindings', 'members', 'moderation'], ports: [8082, 8083, 8085] },
   ]);
 });
 

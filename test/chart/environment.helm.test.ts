@@ -149,3 +149,17 @@ test.each(VALUE_SETS)(
     }
   },
 );
+
+test('with several database hosts, all processes follow the one that accepts writes, and may reach each', async () => {
+  const database = { host: '', hosts: ['db-1.example', 'db-2.example:5433', '[::1]'], port: 6432 };
+  const all = await render({ files: [valueSet('production')], values: { database } });
+  const urls = JSON.stringify(all).match(/postgres:\/\/[^"]+/g) ?? [];
+  expect(urls).not.toEqual([]);
+  for (const url of urls) {
+    expect(url).toContain('@db-1.example:6432,db-2.example:5433,[::1]:6432/');
+    expect(url).toMatch(/\?sslmode=.*&target_session_attrs=read-write$/);
+  }
+  const policy = all.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-migrate'));
+  const egress = (policy?.spec.egress ?? []) as { ports: { port: number }[] }[];
+  expect(egress.flatMap((rule) => rule.ports).map(({ port }) => port)).toEqual([53, 53, 6432, 5433]);
+});

@@ -117,10 +117,10 @@ describe('labels and annotations', () => {
   test('a label may be of commonLabels, of an object and of the chart at the same time', async () => {
     const all = await render({
       files: [valueSet('production')],
-      values: { commonLabels: { release: 'all', 'helm.sh/chart': 'own', grafana_dashboard: '0' } },
+      values: { commonLabels: { release: 'all', 'example.com/team': 'own', grafana_dashboard: '0' } },
     });
     const labelOf = (kind: string, name: string) => all.find((one) => one.kind === kind)?.metadata.labels?.[name];
-    expect(labelOf('Service', 'helm.sh/chart')).toBe('own');
+    expect(labelOf('Service', 'example.com/team')).toBe('own');
     expect(labelOf('Service', 'release')).toBe('all');
     expect(['ServiceMonitor', 'PrometheusRule'].map((kind) => labelOf(kind, 'release'))).toEqual([
       'prometheus',

@@ -2,16 +2,20 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHART } from '../../deploy/chart-files.ts';
-import { makeKey, type Registry, smallSources, startRegistry } from '../../deploy/release/fixture.ts';
+import { canStartRegistry, makeKey, type Registry, smallSources, startRegistry } from '../../deploy/release/fixture.ts';
 import { pushRelease, type Release, writeRelease } from '../../deploy/release/release.ts';
 import { helms, runHelm } from './helm.ts';
+
+const hasRegistry = canStartRegistry();
+beforeEach(({ skip }) => skip(!hasRegistry, 'there is no docker-registry'));
 
 let folder: string;
 let registry: Registry;
 let release: Release;
 beforeAll(async () => {
+  if (!hasRegistry) return;
   folder = mkdtempSync(join(tmpdir(), 'release-'));
   registry = await startRegistry(folder);
   const destination = { host: registry.host, path: 'community' };
@@ -21,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await registry?.stop();
-  rmSync(folder, { recursive: true });
+  if (folder) rmSync(folder, { recursive: true });
 });
 
 const chart = () => `oci://${registry.host}/community/charts/guild-data`;

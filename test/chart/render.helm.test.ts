@@ -104,7 +104,8 @@ function others(path: string[], value: Json): Json[] {
   const at = schemaAt(path) ?? {};
   if (Array.isArray(at['enum'])) return at['enum'];
   if (typeof value === 'boolean') return [!value, value];
-  const quantities: Record<string, Json> = { cpu: '77m', memory: '77Mi' };
+  // A limit may not be below its request.
+  const quantities: Record<string, Json> = { cpu: '77m', memory: path.at(-2) === 'limits' ? '7Gi' : '77Mi' };
   const own = OTHERS[path.join('.')] ?? (path.includes('resources') ? quantities[path.at(-1) ?? ''] : undefined);
   if (own !== undefined) return [own];
   if (typeof value === 'number') return [value + 1];
@@ -114,6 +115,7 @@ function others(path: string[], value: Json): Json[] {
       [{ podSelector: {} }],
       ['10.9.0.0/16'],
       [{ name: 'other' }],
+      [{ name: 'other', image: 'other' }],
       [1234],
       ['other.example'],
       [{ host: 'other.example' }],
@@ -147,7 +149,7 @@ const OTHERS: Record<string, Json> = {
   'defaults.topologySpreadConstraints': [{ topologyKey: 'rack', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' }],
   'defaults.readinessGates': [{ conditionType: 'other' }],
   'defaults.envFrom': [{ secretRef: { name: 'other' } }],
-  'defaults.extraVolumeMounts': [{ name: 'other', mountPath: '/other' }],
+  'defaults.extraVolumeMounts': [{ name: 'cache', mountPath: '/other' }],
   'tls.secrets': { gateway: 'other' },
   'tracing.sampleRatio': 0.5,
 };

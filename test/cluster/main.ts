@@ -23,6 +23,8 @@ const GONE_MS = 60_000;
 const LOAD_SCALE = Number(process.env['LOAD_SCALE'] || 1);
 /** STEPS='install|rolling' runs only the matching steps; without an install there is no load. */
 const STEPS = new RegExp(process.env['STEPS'] ?? '');
+/** With the chart's own requests, three pods of each Deployment do not fit on a node with two cores. */
+const SMALL_REQUESTS = ['defaults', 'services.gateway'].map((part) => `${part}.resources.requests.cpu=25m`);
 const names = DEPLOYABLES.map(({ name }) => name);
 
 class ClusterTest {
@@ -84,10 +86,10 @@ class ClusterTest {
     return runHelm(['--namespace', this.#namespace.name, ...words, '--timeout', `${READY_SECONDS * PATIENCE}s`]);
   }
 
-  /** Arguments that install the chart with a version of the image. */
-  #chart(tag: string): string[] {
+  /** Arguments that install the chart with a version of the image, and with `more` values. */
+  #chart(tag: string, more: readonly string[] = []): string[] {
     const { repository, pullPolicy } = this.#images;
-    const set = [`image.repository=${repository}`, `image.tag=${tag}`, `image.pullPolicy=${pullPolicy}`];
+    const set = [`image.repository=${repository}`, `image.tag=${tag}`, `image.pullPolicy=${pullPolicy}`, ...more];
     return [
       RELEASE,
       CHART,
@@ -187,6 +189,7 @@ class ClusterTest {
   }
 
   async #scaling(): Promise<void> {
+    await this.#helm('upgrade', ...this.#chart(this.#images.tag, SMALL_REQUESTS));
     const scale = async (replicas: number) => {
       for (const name of names) {
         await this.#namespace.kubectl('scale', `deployment/${RELEASE}-${name}`, `--replicas=${replicas}`);

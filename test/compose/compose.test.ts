@@ -179,6 +179,21 @@ test('ports are published on 127.0.0.1, those of the gateway and the console on 
   ]);
 });
 
+test('a second copy can publish every port as another one, and browsers are sent to these ports', () => {
+  const ports = { GATEWAY_PORT: '1', CONSOLE_PORT: '2', CHAT_SIMULATOR_PORT: '3', OIDC_SIMULATOR_PORT: '4' };
+  const { services } = readProject({ ...env, ...ports });
+  expect(Object.values(services).flatMap((service) => service.ports ?? [])).toEqual([
+    '127.0.0.1:1:8080',
+    '127.0.0.1:2:8090',
+    '127.0.0.1:3:8082',
+    '127.0.0.1:4:8085',
+  ]);
+  expect(services['auth']?.environment).toMatchObject({
+    CHAT_OAUTH_AUTHORIZE_URL: 'http://127.0.0.1:3/oauth2/authorize',
+  });
+  expect(services['simulators']?.environment).toMatchObject({ OIDC_SIMULATOR_BROWSER_URL: 'http://127.0.0.1:4' });
+});
+
 test('one service builds the image, and all services that are started with it wait for that service', () => {
   const ours = Object.keys(simulated).filter((name) => simulated[name]?.image === 'guild-data');
   const waitsFor = (name: string): string[] =>

@@ -3,8 +3,8 @@
 {{- $v := .Values -}}
 {{- $faults := list -}}
 {{- if $v.evaluation.enabled -}}
-{{- if or $v.database.host $v.database.direct.host $v.database.existingSecret $v.database.addressSecret.name $v.database.credentials -}}
-{{- $faults = append $faults "evaluation.enabled has its own database: leave database.host, database.direct.host, database.existingSecret, database.addressSecret.name and database.credentials empty" -}}
+{{- if or $v.database.host $v.database.hosts $v.database.direct.host $v.database.existingSecret $v.database.addressSecret.name $v.database.credentials -}}
+{{- $faults = append $faults "evaluation.enabled has its own database: leave database.host, database.hosts, database.direct.host, database.existingSecret, database.addressSecret.name and database.credentials empty" -}}
 {{- end -}}
 {{- if $v.redis.existingSecret -}}
 {{- $faults = append $faults "evaluation.enabled has its own Redis: leave redis.existingSecret empty" -}}
@@ -39,8 +39,20 @@
 {{- if not $v.secrets.existingSecret -}}
 {{- $faults = append $faults "secrets.existingSecret must name a Secret (its keys are in the chart's README); to try it out set evaluation.enabled=true" -}}
 {{- end -}}
-{{- if not (or $v.database.host $v.database.addressSecret.name) -}}
+{{- if not (or $v.database.host $v.database.hosts $v.database.addressSecret.name) -}}
 {{- $faults = append $faults "database.host must name your PostgreSQL, or database.addressSecret.name a Secret with its address; to try it out set evaluation.enabled=true" -}}
+{{- end -}}
+{{- if and $v.database.hosts (or $v.database.host $v.database.addressSecret.name) -}}
+{{- $faults = append $faults "database.hosts is instead of database.host and database.addressSecret.name: leave both empty" -}}
+{{- end -}}
+{{- range include "guild-data.databaseHosts" $v.database | fromJsonArray -}}
+{{- $port := regexFind "[0-9]+$" . | int -}}
+{{- if or (lt $port 1) (gt $port 65535) -}}
+{{- $faults = append $faults (printf "database.hosts: %s has no port from 1 to 65535" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (include "guild-data.databaseHosts" $v.database | fromJsonArray | uniq | len) (len $v.database.hosts) -}}
+{{- $faults = append $faults "database.hosts must not name a server twice" -}}
 {{- end -}}
 {{- if and $v.database.host $v.database.addressSecret.name -}}
 {{- $faults = append $faults "database.host must be empty with database.addressSecret.name, which has the host" -}}

@@ -42,6 +42,15 @@
 {{- dict "secret" $secret "passwordKey" ($own.passwordKey | default (print .role "-password")) "usernameKey" $own.usernameKey "user" $user | toJson -}}
 {{- end -}}
 
+{{/* database.hosts as host:port, as JSON; takes the values of the database. */}}
+{{- define "guild-data.databaseHosts" -}}
+{{- $hosts := list -}}
+{{- range .hosts -}}
+{{- $hosts = append $hosts (regexMatch ":[0-9]+$" . | ternary . (printf "%s:%d" . (int $.port))) -}}
+{{- end -}}
+{{- $hosts | toJson -}}
+{{- end -}}
+
 {{/* The connection to PostgreSQL for one role; takes (dict "root" $ "role" ROLE), of which the role is "owner" or a service. The
      password is a separate variable, so that it needs no escaping. Kubernetes replaces $(NAME) by variables before it. */}}
 {{- define "guild-data.database" -}}
@@ -54,6 +63,11 @@
 {{- $options = printf "%s&sslrootcert=%s" $options . -}}
 {{- end -}}
 {{- $server := printf "%s:%d" $database.host (int $database.port) -}}
+{{- $failover := "" -}}
+{{- if $database.hosts -}}
+{{- $server = join "," (include "guild-data.databaseHosts" $database | fromJsonArray) -}}
+{{- $failover = "&target_session_attrs=read-write" -}}
+{{- end -}}
 {{- $name := $database.name -}}
 {{- if $values.evaluation.enabled -}}
 {{- $server = printf "%s-postgresql:5432" (include "guild-data.fullname" .root) -}}
@@ -70,7 +84,7 @@
 {{ end -}}
 {{ include "guild-data.fromSecret" (dict "name" "PGPASSWORD" "secret" $credentials.secret "key" $credentials.passwordKey) }}
 - name: DATABASE_URL
-  value: {{ printf "postgres://%s@%s/%s%s" $credentials.user $server $name $options | quote }}
+  value: {{ printf "postgres://%s@%s/%s%s" $credentials.user $server $name (print $options $failover) | quote }}
 {{- with $database.direct }}
 {{- if .host }}
 - name: DATABASE_DIRECT_URL

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { group } from './build.ts';
 import { duration, flag, objects, ports, strings, text } from './common.ts';
-import { peers } from './kubernetes.ts';
+import { labels, peers } from './kubernetes.ts';
 
 const to = { to: peers };
 const peersAndPorts = group({ ...to, ports: ports.min(1) });
@@ -24,7 +24,7 @@ export const cluster = {
     annotations: flag,
     serviceMonitor: group({
       enabled: flag,
-      labels: strings,
+      labels,
       interval: duration,
       relabelings: objects,
       metricRelabelings: objects,
@@ -32,9 +32,9 @@ export const cluster = {
     cluster: text,
     rules: group({
       enabled: flag,
-      labels: strings,
+      labels,
       runbooksAt: z.string().regex(/^(https?:\/\/[^\s#'"]+\/)?$/),
     }),
-    dashboards: group({ enabled: flag, labels: strings, annotations: strings }),
+    dashboards: group({ enabled: flag, labels, annotations: strings }),
   }),
 };

@@ -23,8 +23,11 @@ const labelled: JsonSchema = {
 
 export const nodeSelector = json(labelled, 'nodeSelector');
 export const annotations = json({ type: 'object', ...keys, additionalProperties: { type: 'string' } }, 'annotations');
-/** Labels; the chart sets those that begin with app.kubernetes.io/ itself. */
-export const labels = json({ ...labelled, patternProperties: { '^app\\.kubernetes\\.io/': false } }, 'labels');
+/** Labels; the chart sets those that begin with app.kubernetes.io/ or helm.sh/ itself. */
+export const labels = json(
+  { ...labelled, patternProperties: { '^(app\\.kubernetes\\.io|helm\\.sh)/': false } },
+  'labels',
+);
 
 /** Environment variables; Kubernetes accepts no numbers as their values. */
 export const variables = named(

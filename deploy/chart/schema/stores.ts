@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_HOSTS } from '#kit/postgres/hosts/url.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { group, named } from './build.ts';
 import { flag, key, keyOf, name, port, server } from './common.ts';
@@ -6,6 +7,8 @@ import { flag, key, keyOf, name, port, server } from './common.ts';
 const identifier = z.string().regex(/^[a-z_][a-z0-9_]*$/);
 /** The credentials of a role: the Secret, and its keys with the password and, if it has one, the name of the role. */
 const credentials = named('credentials', group({ name, passwordKey: key, usernameKey: key.or(z.literal('')) }));
+/** A host with or without a port. */
+const hostWithPort = z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/);
 const services = DEPLOYABLES.filter(({ holds }) => holds.includes('database')).map(({ name: service }) => service);
 const roles = ['owner', ...services];
 
@@ -17,6 +20,7 @@ export const stores = {
   }),
   database: group({
     host: server,
+    hosts: z.array(hostWithPort).max(MAX_HOSTS),
     port,
     name: identifier.max(50),
     addressSecret: group({ name, hostKey: key, portKey: key, nameKey: key }),

@@ -157,6 +157,15 @@ export const platforms: DashboardSpec = {
         },
       },
       {
+        title: 'Reported joins, leaves and role changes',
+        description:
+          'Changes of members that the chat platform reported, by what became of them. They are dropped above 5,000 an hour in a guild.',
+        unit: 'ops',
+        queries: {
+          '{{result}}': rate('members_reported_changes_total', jobOf('members'), ['result']),
+        },
+      },
+      {
         title: "Shards of the chat platform's websocket",
         description:
           'Shards that processes own, those that are connected and up to date, and the age of the oldest event that is not stored yet, in seconds.',
