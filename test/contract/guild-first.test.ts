@@ -66,8 +66,13 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
   },
   {
     file: 'services/members/store/guild-settings.ts',
-    text: /guild_id > \$1 AND mirror_bans_universe_ids/,
-    reason: 'a page of guilds, in the background',
+    text: /guild_id > \$1 AND mirror_(?:bans_universe_ids|timeouts)/,
+    reason: 'pages of guilds, in the background',
+  },
+  {
+    file: 'services/moderation/store/timeout-guilds.ts',
+    text: /guild_id > \$1|unnest\(\$1|ANY\(\$1|compared_at IS NULL/,
+    reason: 'pages of guilds, in the background',
   },
   {
     file: 'services/moderation/store/mirrored-universes.ts',

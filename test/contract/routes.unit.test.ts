@@ -49,7 +49,7 @@ test('the response that ends a long poll early fits the schema of its route, and
 
 test('every file of proto/rest with routes is part of the route table', async () => {
   const inTable = new Set<unknown>(ROUTES);
-  for (const path of filesBelow('proto/rest', /^[^/]+\.ts$/)) {
+  for (const path of filesBelow('proto/rest', /^[^/.]+\.ts$/)) {
     const module = (await import(`../../proto/rest/${basename(path, '.ts')}.ts`)) as Record<string, unknown>;
     const tables = Object.entries(module).filter(([name]) => name.endsWith('Routes') && name !== 'defineRoutes');
     expect(tables.flatMap(([, table]) => Object.values(table as object)).filter((row) => !inTable.has(row))).toEqual(

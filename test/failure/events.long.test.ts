@@ -8,6 +8,7 @@ import { RECORDERS, recordBacklog, storedBacklog, waitingEvents } from './events
 import { delayCommits } from './events/delayed-commits.ts';
 import { GuildRun } from './events/guild-run.ts';
 import { WRITTEN_TYPES } from './events/lines.ts';
+import { watchGuilds } from './events/platform-turns.ts';
 import { Poller } from './events/poller.ts';
 import { Writer } from './writer.ts';
 
@@ -32,7 +33,11 @@ const WRITES = amount(3, 9);
 
 const system = new DurableDeployment();
 
-beforeAll(() => system.start([...KILLED, ...WITHOUT_EVENTS, BUSY]), 300_000);
+beforeAll(async () => {
+  const guilds = [...KILLED, ...WITHOUT_EVENTS, BUSY];
+  await system.start(guilds, { CHAT_GATEWAY_ENABLED: 'true' });
+  await watchGuilds(system.databaseUrl, guilds);
+}, 300_000);
 afterAll(() => system.stop(), 60_000);
 
 const faultsOf = async (runs: readonly GuildRun[]) =>

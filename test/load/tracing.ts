@@ -3,14 +3,18 @@ import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { measureAt, median, type Stage } from './stage.ts';
 
-const RATE = 500;
+/** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
+const RATE = undefined;
 const SCENARIO = 'lookup by game';
 
-/** CPU microseconds of gateway and lookup together per request; medians of all rounds. */
+/** CPU of gateway and lookup together per request; medians of all rounds. */
 export interface Traced {
+  /** Microseconds without traces. */
   off: number;
-  /** While 1 % of the requests are sampled and exported. */
-  on: number;
+  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported. */
+  added: number;
+  /** The same for two other processes without traces: the machine's own error. */
+  error: number;
 }
 
 interface Pair {
@@ -18,21 +22,31 @@ interface Pair {
   lookup: Replica;
 }
 
-/** Measures what traces cost: the same requests through a gateway and a lookup without and with them, alternately. */
+const KINDS = ['off', 'on', 'same'] as const;
+
+/** Measures what traces cost: the same requests through gateways and lookups without and with them, alternately. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = new OtlpReceiver();
   await collector.start();
   const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACING_SAMPLE_RATIO: '0.01' };
-  const pairs = { off: await startPair(stage, {}), on: await startPair(stage, settings) };
-  const found: Record<keyof Traced, number[]> = { off: [], on: [] };
+  const pairs = {
+    off: await startPair(stage, {}),
+    on: await startPair(stage, settings),
+    same: await startPair(stage, {}),
+  };
+  const rounds: Record<(typeof KINDS)[number], number>[] = [];
   try {
-    for (let round = 0; round < stage.rounds; round += 1) {
-      for (const name of ['off', 'on'] as const) found[name].push(await cpuOf(stage, pairs[name]));
-      const [off, on] = [found.off.at(-1), found.on.at(-1)];
-      console.log(`round ${round + 1}: ${off?.toFixed(1)} µs without traces, ${on?.toFixed(1)} µs with 1 % sampled`);
+    for (let round = 1; round <= stage.rounds; round += 1) {
+      const found = { off: 0, on: 0, same: 0 };
+      // The order changes, because a machine becomes slower or faster during a round.
+      for (const kind of round % 2 === 0 ? KINDS.toReversed() : KINDS) found[kind] = await cpuOf(stage, pairs[kind]);
+      rounds.push(found);
+      const { off, on, same } = found;
+      console.log(`round ${round}: ${shown(off)} without traces, ${shown(same)} again, ${shown(on)} with 1 % sampled`);
     }
     if (collector.spans.length === 0) throw new Error('the collector has received no span');
-    return { off: median(found.off), on: median(found.on) };
+    const share = (kind: 'on' | 'same') => median(rounds.map((found) => found[kind] / found.off)) - 1;
+    return { off: median(rounds.map(({ off }) => off)), added: share('on'), error: share('same') };
   } finally {
     for (const { gateway, lookup } of Object.values(pairs)) {
       await gateway.child.stop(5_000);
@@ -41,6 +55,8 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
     await collector.stop();
   }
 }
+
+const shown = (microseconds: number) => `${microseconds.toFixed(1)} µs`;
 
 async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promise<Pair> {
   const lookup = await system.startReplica('lookup', settings);

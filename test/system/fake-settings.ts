@@ -39,7 +39,11 @@ export class FakeSettings {
       if (this.isDown) throw new ApiError('UNAVAILABLE');
       return { settings: this.settings };
     };
-    const methods = { getGuildSettings, listMirroringGuilds: async () => ({ guilds: [] }) };
+    const methods = {
+      getGuildSettings,
+      listMirroringGuilds: async () => ({ guilds: [] }),
+      listTimeoutGuilds: async () => ({ guildIds: [] }),
+    };
     this.#server.add(GuildSettingsServiceService, methods, allowedCallers(TEST_SECRETS, caller));
   }
 

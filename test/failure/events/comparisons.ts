@@ -2,6 +2,7 @@ import type { ChatGuild } from '#local/simulators/world.ts';
 import type { EventType } from '#proto/rest/events/index.ts';
 import { databaseRows } from '../../postgres/database.ts';
 import { lineOfEvent, type ReadEvent } from './lines.ts';
+import { isNewMember } from './platform-turns.ts';
 
 /** How the changes that the owner of some data has stored are compared with the events that report them. */
 interface Comparison {
@@ -170,13 +171,32 @@ export class PlatformState {
   }
 }
 
+interface ComparisonOptions {
+  url: string;
+  guild: string;
+  before: PlatformState;
+  now: PlatformState;
+  /** The changes that were acknowledged, as the lines of their events. */
+  confirmed: readonly string[];
+}
+
 /** Compares the events of a guild with the tables of the services and with the chat platform, before and now. */
 export async function compare(
   events: readonly ReadEvent[],
-  { url, guild, before, now }: { url: string; guild: string; before: PlatformState; now: PlatformState },
+  { url, guild, before, now, confirmed }: ComparisonOptions,
 ): Promise<{ told: string[]; stored: string[] }> {
-  const told = [...rolesTold(events, before.roles), ...nicknamesTold(events, before.nicknames)];
-  const stored = [...rolesTold([], now.roles), ...nicknamesTold([], now.nicknames)];
+  const reported = events.filter(({ type, data }) => type.startsWith('member.') && isNewMember(data.chat_id));
+  const told = [
+    ...rolesTold(events, before.roles),
+    ...nicknamesTold(events, before.nicknames),
+    ...reported.map(lineOfEvent),
+  ];
+  // The platform keeps no list of changes. It is never killed, so what it acknowledged is all that happened there.
+  const stored = [
+    ...rolesTold([], now.roles),
+    ...nicknamesTold([], now.nicknames),
+    ...confirmed.filter((line) => line.startsWith('member.')),
+  ];
   for (const comparison of EXACT) {
     const own = events.filter(({ type }) => comparison.types.includes(type));
     told.push(...(comparison.told?.(own) ?? own.map(lineOfEvent)));

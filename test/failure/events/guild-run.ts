@@ -7,6 +7,7 @@ import { GuildWriter, type Turn } from './guild-writer.ts';
 import { erasuresTurn, keysTurn, webhooksTurn } from './key-turns.ts';
 import { lineOfEvent, without } from './lines.ts';
 import { bindingsTurn, membersTurns } from './member-turns.ts';
+import { platformTurn } from './platform-turns.ts';
 import { decisionsTurn, flagsTurn, linksTurn } from './player-turns.ts';
 import { Poller, readAll } from './poller.ts';
 import { commandsTurn, serve, serversTurn, staffTurn } from './server-turns.ts';
@@ -25,6 +26,7 @@ const recordedTurns = (): Turn[] => [
   commandsTurn,
   staffTurn,
   keysTurn,
+  platformTurn,
 ];
 
 /** Writers of one guild that cause all types of events, and readers that follow them. */
@@ -109,6 +111,7 @@ export class GuildRun {
       guild: this.#guild,
       before: this.#before,
       now: this.#platform(),
+      confirmed: this.writer.confirmed,
     });
     const lines = events.map(lineOfEvent);
     const seqs = events.map(({ seq }) => seq).join(' ');

@@ -39,6 +39,13 @@ export class GuildWriter {
     return new Writer(this.#deployment.api, new Map([[this.guild, key]])).post(this.guild, path, body);
   }
 
+  /** Changes a member on the chat platform, not through this system. Throws if the platform rejects it. */
+  async changeMember(user: string, action: 'join' | 'leave' | 'update', fields: object = {}): Promise<void> {
+    const body = JSON.stringify({ guild: this.guild, user, action, ...fields });
+    const response = await fetch(`${this.#deployment.simulators.chat}/__members`, { method: 'POST', body });
+    if (!response.ok) throw new Error(await response.text());
+  }
+
   /** The address of a server that accepts webhooks. */
   get receiver(): string {
     return this.#deployment.simulators.receiver;

@@ -21,10 +21,14 @@ const link: Identity = ({ chat_id, game_id }) => [chat_id, game_id];
 const id: Identity = (data) => [data.id];
 const server: Identity = ({ server_id }) => [server_id];
 const session: Identity = ({ session_id }) => [session_id];
+const member: Identity = ({ chat_id }) => [chat_id];
 const gameId: Identity = ({ game_id }) => [game_id];
 
+/** The types that no writer causes: a difference of bans is only found by a comparison at night. */
+type NotWritten = 'ban.drifted';
+
 /** The fields that identify a change, for each type of event that the writers cause. */
-const IDENTITIES: Partial<Record<EventType, Identity>> = {
+const IDENTITIES: Record<Exclude<EventType, NotWritten>, Identity> = {
   'link.created': link,
   'link.removed': link,
   'ban.created': id,
@@ -38,8 +42,11 @@ const IDENTITIES: Partial<Record<EventType, Identity>> = {
   'binding.created': id,
   'binding.updated': (data) => [data.id, data.priority, data.min_rank],
   'binding.removed': id,
-  'roles.changed': ({ chat_id }) => [chat_id],
+  'roles.changed': member,
   'nickname.changed': ({ chat_id, to }) => [chat_id, to],
+  'member.joined': member,
+  'member.left': member,
+  'member.roles_changed': ({ chat_id, added, removed }) => [chat_id, `+${added}`, `-${removed}`],
   'sync.job.finished': ({ job_id }) => [job_id],
   'session.started': session,
   'session.ended': session,
@@ -61,7 +68,7 @@ export const WRITTEN_TYPES = Object.keys(IDENTITIES) as EventType[];
 
 /** The line of an event. Throws for a type that no writer causes. */
 export function lineOfEvent({ type, data }: ReadEvent): string {
-  const identity = IDENTITIES[type];
+  const identity = (IDENTITIES as Partial<Record<EventType, Identity>>)[type];
   if (!identity) throw new Error(`no writer causes ${type}`);
   return lineOf(type, ...identity(data));
 }
