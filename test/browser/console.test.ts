@@ -174,6 +174,7 @@ describe.skipIf(chromium === undefined)('the console in a browser', { timeout: 1
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Staff');
     expect(await page.title()).toContain('Staff');
     await page.getByRole('button', { name: 'Open menu' }).click();
+    await page.getByRole('button', { name: 'Close menu' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Open menu' }).waitFor();
   });

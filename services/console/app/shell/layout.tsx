@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { IconButton } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
@@ -20,9 +20,10 @@ export function GuildLayout({ pages, children }: { pages: readonly GuildPage[]; 
     setIsOpen(false);
     opener.current?.querySelector('button')?.focus();
   };
-  useEffect(() => {
+  // Before the open menu is painted: an Escape that follows at once must not be lost.
+  useLayoutEffect(() => {
     if (!isOpen) return undefined;
-    // The focus may still be on the button that opened it.
+    // On the document, because the focus may still be on the button that opened it.
     const onKey = (event: KeyboardEvent) => event.key === 'Escape' && close();
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
