@@ -92,7 +92,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.events.calls,
     forwards: PROCESSES.events.forwards,
-    holds: ['admin', 'database', 'webhooks'],
+    holds: ['admin', 'database', 'redis', 'webhooks'],
     notified: true,
   },
   {

@@ -4,8 +4,6 @@ import { EventSweeper } from '#kit/events/sweeper.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
-import { Listener } from '#kit/postgres/listener.ts';
-import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
@@ -50,7 +48,7 @@ import { activityHandlers } from './http/activity.ts';
 import { ActivityTelemetry } from './telemetry.ts';
 import { createWakeUps } from './wake-ups.ts';
 
-/** The PostgreSQL notification channel for the IDs of guilds that have new commands. */
+/** The channel that carries the IDs of guilds that have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
 
 /** The deadline of calls to the members service, which waits up to 5 s for the chat platform. */
@@ -96,11 +94,16 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
 
-    const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
+    const feed = service.changeFeed(config, {
+      database,
+      channel: COMMANDS_CHANNEL,
+      onChanges: (guildIds) => polls.wake(guildIds),
+      onMissed: () => polls.wake(),
+    });
     const reports = new CommandReports({ database, clock, events });
     const wakeUps = createWakeUps(service, database, guildSettings);
     const announce = (guildId: string, recipients: Recipients) => {
-      notifier.notify(guildId);
+      feed.announce(guildId);
       wakeUps?.request(guildId, recipients);
     };
     const commands = new Commands({ database, idempotency, clock, announce, telemetry, reports });
@@ -149,19 +152,6 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const liveServers = new LiveServers(database, clock);
     const permissions = new Permissions({ staffRoles, lookup, members });
 
-    lifecycle.add(
-      new Listener({
-        url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
-        name: service.name,
-        channel: COMMANDS_CHANNEL,
-        metrics,
-        log,
-        onNotification: (payload) => polls.wake(readNames(payload)),
-        onListening: async () => polls.wake(),
-        onVerified: () => undefined,
-      }),
-    );
-    lifecycle.add(notifier);
     lifecycle.add(polls);
     if (wakeUps) lifecycle.add(wakeUps);
     lifecycle.add(worker);

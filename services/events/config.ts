@@ -6,6 +6,7 @@ import {
   number,
   processConfig,
   readConfig,
+  redisConfig,
 } from '#kit/service/config.ts';
 import { webhookConfig } from './delivery/config.ts';
 
@@ -18,6 +19,7 @@ export const eventsVariables = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...redisConfig,
   ...webhookConfig,
   /**
    * The maximum number of requests for events that wait in this process; further ones are answered immediately. One

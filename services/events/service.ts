@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
-import { Listener } from '#kit/postgres/listener.ts';
-import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';
@@ -40,7 +38,7 @@ import { readNewestSeqs } from './store/log.ts';
 import { EventsTelemetry } from './telemetry/log.ts';
 import { buildWebhooks } from './webhooks.ts';
 
-/** The PostgreSQL notification channel for the IDs of guilds that have new events. */
+/** The channel that carries the IDs of guilds that have new events. */
 const EVENTS_CHANNEL = 'events_log';
 const DAY_SECONDS = 24 * 3600;
 
@@ -48,19 +46,28 @@ const DAY_SECONDS = 24 * 3600;
 export const eventsService: ServiceDefinition<EventsConfig> = {
   name: 'events',
   readConfig: readEventsConfig,
-  caFiles: ['WEBHOOKS_CA_FILE'],
+  caFiles: ['WEBHOOKS_CA_FILE', 'REDIS_TLS_CA_FILE'],
   build(service) {
     const { config, metrics, log, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
     const telemetry = new EventsTelemetry(metrics, log);
     const wakeups = new Wakeups();
-    const notifier = new Notifier({ database, channel: EVENTS_CHANNEL, log });
-    // Notifications carry the name of this process, so that it can ignore its own.
+    // Announcements carry the name of this process, so that it can ignore its own.
     const process = randomUUID();
+    const feed = service.changeFeed(config, {
+      database,
+      channel: EVENTS_CHANNEL,
+      onChanges: (names) => {
+        const others = namesOfOthers(names, process);
+        wakeups.wake(others.flatMap(({ guildId, streamId }) => (streamId === undefined ? [guildId] : [])));
+        for (const { guildId, streamId } of others) if (streamId) streams.endReplaced(guildId, streamId);
+      },
+      onMissed: () => wakeups.wake(),
+    });
     const appended = (guildIds: readonly string[]) => {
       wakeups.wake(guildIds);
-      for (const guildId of guildIds) notifier.notify(`${process}/${guildId}`);
+      for (const guildId of guildIds) feed.announce(`${process}/${guildId}`);
     };
     // The log calls the hook in its transactions, and the disabling appends events to the log.
     let disabling: Disabling;
@@ -76,7 +83,7 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
       database,
       wakeups,
       telemetry,
-      lostElsewhere: (guildId, streamId) => notifier.notify(`${process}/${guildId}/${streamId}`),
+      lostElsewhere: (guildId, streamId) => feed.announce(`${process}/${guildId}/${streamId}`),
       maxStreams: config.MAX_EVENT_STREAMS,
     });
     metrics.gauge('events_open_streams', 'Open streams of events of this process', [], (gauge) =>
@@ -99,23 +106,6 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
         telemetry,
       }),
     );
-    lifecycle.add(
-      new Listener({
-        url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
-        name: service.name,
-        channel: EVENTS_CHANNEL,
-        metrics,
-        log,
-        onNotification: (payload) => {
-          const names = namesOfOthers(payload, process);
-          wakeups.wake(names.flatMap(({ guildId, streamId }) => (streamId === undefined ? [guildId] : [])));
-          for (const { guildId, streamId } of names) if (streamId) streams.endReplaced(guildId, streamId);
-        },
-        onListening: async () => wakeups.wake(),
-        onVerified: () => undefined,
-      }),
-    );
-    lifecycle.add(notifier);
     lifecycle.add(polls);
     lifecycle.add(streams);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
@@ -173,7 +163,10 @@ export const retentionRules = (config: EventsConfig): RetentionRule[] => [
  * Returns the guilds for which other processes have stored events, and the streams of guilds with too many streams that
  * other processes have found.
  */
-function namesOfOthers(payload: string, process: string): { guildId: string; streamId: string | undefined }[] {
-  const names = readNames(payload).map((name) => name.split('/'));
+function namesOfOthers(
+  announced: readonly string[],
+  process: string,
+): { guildId: string; streamId: string | undefined }[] {
+  const names = announced.map((name) => name.split('/'));
   return names.flatMap(([sender, guildId = '', streamId]) => (sender === process ? [] : [{ guildId, streamId }]));
 }

@@ -5,8 +5,6 @@ import { EventSweeper } from '#kit/events/sweeper.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
-import { Listener } from '#kit/postgres/listener.ts';
-import { Notifier, readNames } from '#kit/postgres/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
@@ -56,7 +54,7 @@ import type { Delivery } from './store/outbox.ts';
 import { ModerationTelemetry } from './telemetry.ts';
 import { createTimeoutMirror } from './timeout-mirror.ts';
 
-/** The PostgreSQL notification channel that carries the IDs of guilds whose bans, mutes or flags have changed. */
+/** The channel that carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
 
 /** The moderation service: bans, mutes, the log of decisions and the flagged list. */
@@ -75,19 +73,14 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       ttlMs: config.STATUS_CACHE_SECONDS * 1000,
       max: config.STATUS_CACHE_ENTRIES,
     });
-    const listener = new Listener({
-      url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
-      name: service.name,
+    const feed = service.changeFeed(config, {
+      database,
       channel: CHANGES_CHANNEL,
-      metrics,
-      log,
-      onNotification: (payload) => readNames(payload).forEach((guildId) => cache.invalidate(guildId)),
-      onListening: async () => cache.invalidateAll(),
-      onVerified: () => undefined,
-      // A replica that was lost may have died between a commit and its notification, so cached entries may be stale.
+      onChanges: (guildIds) => guildIds.forEach((guildId) => cache.invalidate(guildId)),
+      onMissed: () => cache.invalidateAll(),
+      // A replica that was lost may have died between a commit and its announcement, so cached entries may be stale.
       onPeerLost: () => cache.invalidateAll(),
     });
-    const notifier = new Notifier({ database, channel: CHANGES_CHANNEL, log });
 
     const activityChannel = service.channel('activity', config.ACTIVITY_GRPC_ADDRESS);
     const activity = activityChannel.methods(DecisionServiceService);
@@ -100,7 +93,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const events = new ModerationEvents(recorder);
     const onChange = (guildId: string) => {
       cache.invalidate(guildId);
-      notifier.notify(guildId);
+      feed.announce(guildId);
       worker.wake(DECISIONS);
       worker.wake(RESTRICTION_QUEUE);
       worker.wake(TIMEOUT_QUEUE);
@@ -128,7 +121,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
 
-    const standings = new Standings({ database, cache, clock, isReceiving: () => listener.isReceiving, telemetry });
+    const standings = new Standings({ database, cache, clock, isReceiving: () => feed.isReceiving, telemetry });
     const idempotency = new Idempotency({
       schema: 'moderation',
       database,
@@ -148,7 +141,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const maxEntries = config.MAX_SHIELD_ENTRIES;
     const shield = new Shield({ database, idempotency, clock, maxEntries, telemetry, events, onChange });
 
-    for (const part of [listener, notifier, worker]) lifecycle.add(part);
+    lifecycle.add(worker);
     const sweeps = [...expirySweeps({ database, events, telemetry }), ...timeouts.sweeps, ...(banMirror?.sweeps ?? [])];
     lifecycle.add(new EventSweeper(sweeps, log));
     // Drained before the sweeper, whose readings of the platform it ends.

@@ -7,11 +7,14 @@ import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PrimaryFinder } from './hosts/primary-finder.ts';
+import { ListeningPeers, overRedis, PEERS_KNOW_MS } from './listening-peers.ts';
 
 const PROBE_EVERY_MS = 1_000;
-/** The query for all sessions of listeners with the same name in the same database. */
-const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
-  WHERE datname = current_database() AND application_name = $1`;
+/**
+ * The time between two checks of the connection while changes are received over Redis. Probes every second of many
+ * processes, each of which wakes all listeners, would cost PostgreSQL most of what Redis saves.
+ */
+const CHECK_OVER_REDIS_MS = 5_000;
 /** The time in milliseconds after which a connection that has not delivered a probe is considered lost. */
 const PROBE_TIMEOUT_MS = 2_000;
 const BACKOFF = { minMs: 100, maxMs: 1_500 };
@@ -39,6 +42,8 @@ export interface ListenerOptions {
    * later. The lost process may not have sent the notification of its last commit.
    */
   onPeerLost?(): void;
+  /** True if the service can also receive changes over Redis; then the listener watches how other processes do. */
+  canUseRedis?: boolean;
 }
 
 /**
@@ -54,6 +59,11 @@ export class Listener implements Part {
   /** When the latest probe that was delivered was sent, in milliseconds of the monotonic clock. */
   #verifiedAt = Number.NEGATIVE_INFINITY;
   #probeDelivered: (() => void) | undefined;
+  #peers: ListeningPeers | undefined;
+  /** True once every other process sends database notifications, because it knows that this one needs them. */
+  #isKnown = false;
+  #isOverRedis = false;
+  #modeChanged = Promise.withResolvers<void>();
   /** The state that was logged last: true if the listener was receiving; undefined before the first connection. */
   #loggedState: boolean | undefined;
 
@@ -64,13 +74,31 @@ export class Listener implements Part {
       'listener_hearing',
       '1 while the process receives notifications of the database on this channel, otherwise 0',
       ['channel'],
-      (gauge) => gauge.set({ channel: options.channel }, this.isReceiving ? 1 : 0),
+      (gauge) => gauge.set({ channel: options.channel }, this.#isOverRedis ? Number(this.isListening) : Number(this.isReceiving)),
     );
   }
 
-  /** True if all database notifications committed until two seconds ago have been delivered. */
+  /** True if other processes notify this one, and all that was committed until two seconds ago has been delivered. */
   get isReceiving(): boolean {
-    return performance.now() - this.#verifiedAt <= PROBE_TIMEOUT_MS;
+    return this.#isKnown && performance.now() - this.#verifiedAt <= PROBE_TIMEOUT_MS;
+  }
+
+  /** True if the connection worked at the last check, so that notifications of processes without Redis arrive. */
+  get isListening(): boolean {
+    return performance.now() - this.#verifiedAt <= CHECK_OVER_REDIS_MS + PROBE_TIMEOUT_MS;
+  }
+
+  /** True unless it is certain that all other processes receive changes over Redis. */
+  get peersMayNeedNotifications(): boolean {
+    return this.#peers?.mayNeedNotifications ?? true;
+  }
+
+  /** Tells the other processes whether this one receives changes over Redis or needs database notifications. */
+  useRedis(isOverRedis: boolean): void {
+    if (this.#isOverRedis === isOverRedis) return;
+    this.#isOverRedis = isOverRedis;
+    this.#isKnown = false;
+    this.#modeChanged.resolve();
   }
 
   /** Starts to connect to the database in the background. */
@@ -120,22 +148,59 @@ export class Listener implements Part {
       await Promise.race([client.connect(), untilAborted(signal)]);
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
       await this.#options.onListening();
-      const peers = new Peers(client, this.#applicationName);
+      const session = { client, peers: new ListeningPeers(client, this.#applicationName), isOverRedis: false, since: performance.now() };
       for (let probes = 1; ; probes++) {
-        await this.#probe(client, probe, signal);
+        if (probes === 1 || !session.isOverRedis) await this.#probe(client, probe, signal);
         this.#logState(true);
         onVerified();
+        if (this.#looksAtPeers) await this.#lookAtPeers(session);
+        else this.#isKnown = true;
         this.#options.onVerified();
-        if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
-        if (probes % PROBES_PER_CHECK === 0) void this.#checkPrimary(url, lost);
-        await wait(PROBE_EVERY_MS, undefined, { signal });
+        if (session.isOverRedis || probes % PROBES_PER_CHECK === 0) void this.#checkPrimary(url, lost);
+        await this.#pause(session.isOverRedis, signal);
       }
     } catch (error) {
       throw signal.aborted ? signal.reason : error;
     } finally {
       this.#verifiedAt = Number.NEGATIVE_INFINITY;
+      this.#isKnown = false;
+      this.#peers = undefined;
       lost.abort();
     }
+  }
+
+  get #looksAtPeers(): boolean {
+    return this.#options.canUseRedis === true || this.#options.onPeerLost !== undefined;
+  }
+
+  /** Tells the other processes how this one receives changes, and then reads how they do. */
+  async #lookAtPeers(session: Session): Promise<void> {
+    const { client, peers } = session;
+    if (session.isOverRedis !== this.#isOverRedis) {
+      const isOverRedis = this.#isOverRedis;
+      const name = isOverRedis ? overRedis(this.#applicationName) : this.#applicationName;
+      await client.query("SELECT set_config('application_name', $1, false)", [name]);
+      Object.assign(session, { isOverRedis, since: performance.now() });
+    }
+    const startedAt = performance.now();
+    if (await peers.wereLost()) this.#options.onPeerLost?.();
+    this.#peers = peers;
+    if (session.isOverRedis) this.#verifiedAt = startedAt;
+    if (this.#isKnown || session.isOverRedis || this.#isOverRedis) return;
+    // Processes that receive changes over Redis find out within some seconds that this one needs notifications.
+    if (peers.useRedis && startedAt - session.since < PEERS_KNOW_MS) return;
+    await this.#options.onListening();
+    this.#isKnown = !this.#isOverRedis;
+  }
+
+  async #pause(isOverRedis: boolean, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const elapsed = wait(isOverRedis ? CHECK_OVER_REDIS_MS : PROBE_EVERY_MS, undefined, {
+      signal: AbortSignal.any([signal, over.signal]),
+    });
+    await Promise.race([elapsed, this.#modeChanged.promise]);
+    this.#modeChanged = Promise.withResolvers();
+    over.abort();
   }
 
   get #applicationName(): string {
@@ -198,6 +263,15 @@ export class Listener implements Part {
   }
 }
 
+/** A connection that listens, and what the other processes have been told about it. */
+interface Session {
+  client: Client;
+  peers: ListeningPeers;
+  isOverRedis: boolean;
+  /** When the other processes could see it for the first time, in milliseconds of the monotonic clock. */
+  since: number;
+}
+
 /** Returns a promise that rejects when the signal is aborted and never resolves. */
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
@@ -207,34 +281,4 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // This is pg's error message for a connection attempt that takes longer than connectionTimeoutMillis.
   return error.message === 'timeout expired' ? `no response within ${PROBE_TIMEOUT_MS / 1000} s` : error.message;
-}
-
-/**
- * Watches the sessions of other listening processes in pg_stat_activity, where PostgreSQL removes a dead process
- * immediately.
- */
-class Peers {
-  readonly #client: Client;
-  readonly #name: string;
-  #known: ReadonlySet<string> = new Set();
-  #wereLostBefore = false;
-
-  constructor(client: Client, name: string) {
-    this.#client = client;
-    this.#name = name;
-  }
-
-  /**
-   * True if the session of another listener disappeared since the last call or the call before: its last commit may
-   * still have been in progress.
-   */
-  async wereLost(): Promise<boolean> {
-    const { rows } = await this.#client.query<{ peer: string }>(PEERS, [this.#name]);
-    const now = new Set(rows.map(({ peer }) => peer));
-    const areLost = [...this.#known].some((peer) => !now.has(peer));
-    const result = areLost || this.#wereLostBefore;
-    this.#known = now;
-    this.#wereLostBefore = areLost;
-    return result;
-  }
 }

@@ -28,23 +28,30 @@ export interface NotifierOptions {
   database: Queryable;
   channel: string;
   log: Logger;
+  /** Sends a payload; by default in a database notification. */
+  send?: (payload: string) => Promise<unknown>;
+}
+
+/** Sends a database notification. */
+export function notifyDatabase(database: Queryable, channel: string, payload: string): Promise<unknown> {
+  return database.query('SELECT pg_notify($1, $2)', [channel, payload]);
 }
 
 /**
- * Sends PostgreSQL notifications (NOTIFY) after commits. The payload of each notification is a list of names, such as
- * IDs of guilds whose data has changed.
+ * Sends PostgreSQL notifications (NOTIFY) after commits, or messages of Redis instead. The payload of each is a list of
+ * names, such as IDs of guilds whose data has changed.
  */
 export class Notifier implements Part {
   readonly name = 'notifier';
-  readonly #database: Queryable;
+  readonly #send: (payload: string) => Promise<unknown>;
   readonly #channel: string;
   readonly #log: Logger;
   readonly #waiting = new Set<string>();
   #sending: Promise<void> | undefined;
   readonly #stopping = new AbortController();
 
-  constructor({ database, channel, log }: NotifierOptions) {
-    this.#database = database;
+  constructor({ database, channel, log, send }: NotifierOptions) {
+    this.#send = send ?? ((payload) => notifyDatabase(database, channel, payload));
     this.#channel = channel;
     this.#log = log;
   }
@@ -74,12 +81,12 @@ export class Notifier implements Part {
     while (this.#waiting.size > 0) {
       const names = this.#take();
       try {
-        await this.#database.query('SELECT pg_notify($1, $2)', [this.#channel, names.join(SEPARATOR)]);
+        await this.#send(joinNames(names));
         failures = 0;
       } catch (error) {
         failures++;
         if (failures === 1)
-          this.#log.warn({ err: error, channel: this.#channel }, 'failed to send database notifications');
+          this.#log.warn({ err: error, channel: this.#channel }, 'failed to notify other processes of changes');
         if (this.#stopping.signal.aborted) return;
         for (const name of names) this.#waiting.add(name);
       }
@@ -106,3 +113,6 @@ export class Notifier implements Part {
 export function readNames(payload: string): string[] {
   return payload.split(SEPARATOR).filter(Boolean);
 }
+
+/** Returns the payload with these names. */
+export const joinNames = (names: readonly string[]) => names.join(SEPARATOR);

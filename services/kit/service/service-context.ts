@@ -1,5 +1,8 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
+import type { ChangeFeed, ChangeHandlers } from '../changes/feed.ts';
+import { NotifyFeed } from '../changes/notify-feed.ts';
+import { RedisFeed } from '../changes/redis-feed.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type AllowedCallers, verifyCallToken } from '../grpc/call-token.ts';
 import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from '../grpc/client.ts';
@@ -161,6 +164,23 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.lifecycle.add(connection);
     this.lifecycle.add(new RedisServerStatus({ client: connection.client, metrics }));
     return connection.client;
+  }
+
+  /**
+   * Creates the feed with which the processes of the service tell each other of changes: over Redis, or without
+   * REDIS_URL over the database.
+   */
+  changeFeed(
+    config: DatabaseConfig & RedisConfig,
+    { database, channel, ...handlers }: ChangeHandlers & { database: Database; channel: string },
+  ): ChangeFeed {
+    const { name, log, metrics } = this;
+    const databaseUrl = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL;
+    const options = { ...handlers, name, channel, database, databaseUrl, log, metrics };
+    const { REDIS_URL: redisUrl, REDIS_TLS_CA_FILE: caFile } = config;
+    const feed = redisUrl === undefined ? new NotifyFeed(options) : new RedisFeed({ ...options, redisUrl, caFile });
+    this.lifecycle.add(feed);
+    return feed;
   }
 
   /** Creates a gRPC channel to another service. */
