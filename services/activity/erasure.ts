@@ -68,4 +68,5 @@ export const erasureRules: readonly ErasureRule[] = [
   ...eventErasureRules('activity'),
   // Encrypted responses by the idempotency keys that clients chose; retention deletes them, by default after a day.
   { table: 'activity.idempotency', holds: 'stored_responses' },
+  { table: 'activity.leases', belongsToInstallation: true },
 ];

@@ -156,9 +156,11 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     if (wakeUps) lifecycle.add(wakeUps);
     lifecycle.add(worker);
     const sweeps = [admissions.lapsedServersSweep(), sessions.silentSessionsSweep(), reports.expiredCommandsSweep()];
-    lifecycle.add(new EventSweeper(sweeps, log));
-    lifecycle.add(new Backlog({ database, clock, metrics, log }));
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(new EventSweeper({ sweeps, leases: service.leases, log }));
+    lifecycle.add(new Backlog({ database, clock, metrics, log, lease: service.leases.of('backlog') }));
+    lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));

@@ -57,4 +57,5 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'auth.operators', belongsToInstallation: true },
   // The table contains the number of the guild's next API key, so that the ID of an erased key is never assigned again.
   { table: 'auth.guilds', keptRows: 'TRUE' },
+  { table: 'auth.leases', belongsToInstallation: true },
 ];

@@ -115,7 +115,8 @@ export const authService: ServiceDefinition<AuthConfig> = {
     lifecycle.add(listener);
     lifecycle.add(watchers);
     lifecycle.add(worker);
-    lifecycle.add(new EventSweeper([expiringKeysSweep({ database, clock, events, telemetry })], log));
+    const sweeps = [expiringKeysSweep({ database, clock, events, telemetry })];
+    lifecycle.add(new EventSweeper({ sweeps, leases: service.leases, log }));
 
     const grpc = service.serveGrpc(config);
     const callers = (name: string) => ({ ring, names: new Set([name]) });
@@ -136,7 +137,9 @@ export const authService: ServiceDefinition<AuthConfig> = {
     grpc.addForOperators(ConsoleAdminServiceService, consoleAdminHandlers(consoleParts.links), guard);
     grpc.addForOperators(QueueAdminServiceService, queueAdmin, guard);
     const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
-    lifecycle.add(new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds }));
+    lifecycle.add(
+      new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds, lease: service.leases.of('audit keeper') }),
+    );
     const { takeEntries: take, deleteEntries: remove } = service.client(
       AuditFeedServiceService,
       'events',
@@ -145,7 +148,9 @@ export const authService: ServiceDefinition<AuthConfig> = {
       { repeatable: ['takeEntries', 'deleteEntries'], dependency: 'events-audit', connectMs: AUDIT_CONNECT_MS },
     );
     lifecycle.add(new AuditFeed({ database, take, remove, telemetry }));
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
     const own = usageMethods({ database, rules: erasureRules, metrics, log });
     const channels = serviceChannels(service);
     const usage = new Usage({

@@ -12,4 +12,5 @@ export const erasureRules: readonly ErasureRule[] = [
   ...eventErasureRules('bindings'),
   // Stored responses to writes are encrypted, so they cannot be searched for a user; they are deleted within a day.
   { table: 'bindings.idempotency', holds: 'stored_responses' },
+  { table: 'bindings.leases', belongsToInstallation: true },
 ];

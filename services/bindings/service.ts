@@ -67,7 +67,9 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const evaluation = new Evaluation({ database, game, clock, telemetry });
 
     lifecycle.add(worker);
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods({ bindings, evaluation, planner }));
     service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));

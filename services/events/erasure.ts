@@ -74,4 +74,5 @@ export const erasureRules: readonly ErasureRule[] = [
   // service.
   { table: 'events.counters', keptRows: 'TRUE' },
   { table: 'events.sources', keptRows: 'TRUE' },
+  { table: 'events.leases', belongsToInstallation: true },
 ];

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { EventSweeper } from '#kit/events/sweeper.ts';
+import { type EventSweep, EventSweeper } from '#kit/events/sweeper.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
@@ -104,26 +104,27 @@ export const eventsService: ServiceDefinition<EventsConfig> = {
           { name: 'deliveries', seconds: DELIVERY_DAYS * 24 * 3600 },
         ],
         telemetry,
+        lease: service.leases.of('partitions'),
       }),
     );
     lifecycle.add(polls);
     lifecycle.add(streams);
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     lifecycle.add(
-      new EventSweeper(
-        [
-          { name: 'days of the audit', sweep: async () => (await closeAuditDays(database)) > 0 },
-          {
-            name: 'backlog of the audit',
-            sweep: async () => {
-              telemetry.auditBacklog(await readAuditBacklog(database));
-              return false;
-            },
-          },
-        ],
-        log,
-      ),
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
     );
+    const sweeps: EventSweep[] = [
+      { name: 'days of the audit', sweep: async () => (await closeAuditDays(database)) > 0 },
+      {
+        name: 'backlog of the audit',
+        sweep: async () => {
+          telemetry.auditBacklog(await readAuditBacklog(database));
+          return false;
+        },
+        // Each replica exports the backlog.
+        isShared: true,
+      },
+    ];
+    lifecycle.add(new EventSweeper({ sweeps, leases: service.leases, log }));
     const webhooks = buildWebhooks(service, { database, eventLog, wakeups });
     ({ disabling } = webhooks);
 

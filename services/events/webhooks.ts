@@ -38,10 +38,13 @@ export function buildWebhooks(service: ServiceContext<EventsConfig>, { database,
   const { disableGone } = disabling;
   const scheduler = new DeliveryScheduler({ database, attempts, disableGone, telemetry });
   wakeups.onWake((guildIds) => scheduler.wake(guildIds ?? []));
+  const lease = service.leases.of('webhook upkeep');
   const upkeep = new Upkeep({
     jobs: {
-      'disable failing webhooks': () => disabling.disableFailing(),
-      'encrypt secrets of webhooks with the newest key': () => renewSecrets(database, ring),
+      'disable failing webhooks': async () => void (lease.isHeld && (await disabling.disableFailing())),
+      'encrypt secrets of webhooks with the newest key': async () =>
+        void (lease.isHeld && (await renewSecrets(database, ring))),
+      // Each replica exports the counts.
       'count webhooks': async () => telemetry.counted(await countEndpoints(database)),
     },
     failed: (error, work) => telemetry.failed(error, work),

@@ -31,4 +31,5 @@ export const erasureRules: readonly ErasureRule[] = [
     holds: 'other',
     keptRows: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',
   },
+  { table: 'lookup.leases', belongsToInstallation: true },
 ];

@@ -32,7 +32,9 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const events = new LookupEvents(recorder);
     const links = new Links({ database, telemetry: new LookupTelemetry(metrics, log), events });
     service.lifecycle.add(worker);
-    service.lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    service.lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));

@@ -93,4 +93,5 @@ export const erasureRules: readonly ErasureRule[] = [
   ...eventErasureRules('members'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'members.idempotency', holds: 'stored_responses' },
+  { table: 'members.leases', belongsToInstallation: true },
 ];

@@ -233,7 +233,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     ];
     const gateway = mirror.gateway(onMemberChange);
     if (gateway) lifecycle.add(gateway);
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveInternal(grpc, TimeoutServiceService, timeoutMethods(timeouts));

@@ -53,4 +53,5 @@ export const erasureRules: readonly ErasureRule[] = [
   ...eventErasureRules('moderation'),
   // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'moderation.idempotency', holds: 'stored_responses' },
+  { table: 'moderation.leases', belongsToInstallation: true },
 ];

@@ -143,10 +143,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     lifecycle.add(worker);
     const sweeps = [...expirySweeps({ database, events, telemetry }), ...timeouts.sweeps, ...(banMirror?.sweeps ?? [])];
-    lifecycle.add(new EventSweeper(sweeps, log));
+    lifecycle.add(new EventSweeper({ sweeps, leases: service.leases, log }));
     // Drained before the sweeper, whose readings of the platform it ends.
     if (banMirror) lifecycle.add({ name: 'ban mirror', drain: async () => banMirror.stop() });
-    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
+    lifecycle.add(
+      new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
+    );
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods({ standings, decisions, clock }));
     service.serveOperators(grpc, RecordAdminServiceService, recordMethods(lists));

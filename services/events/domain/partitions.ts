@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { LoopLease } from '#kit/leases/loop-leases.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import { createPartitions, dropExpiredPartition, forgetExpiredDays, partitionStats } from '../store/partitions.ts';
@@ -22,9 +23,11 @@ export interface PartitionsOptions {
   database: Database;
   tables: readonly PartitionedTable[];
   telemetry: EventsTelemetry;
+  /** Held by the replica that sweeps in the background; without it this process does. */
+  lease?: LoopLease;
 }
 
-/** Creates the partitions of the next days, and drops partitions with expired rows. Any number of processes may do this. */
+/** Creates the partitions of the next days, and drops partitions with expired rows. Several processes may do this at once. */
 export class Partitions implements Part {
   readonly name = 'partitions';
   readonly #options: PartitionsOptions;
@@ -46,12 +49,15 @@ export class Partitions implements Part {
     await this.#running;
   }
 
-  /** Creates and drops partitions that are due now. Returns false if something failed, which was logged. */
-  async sweep(): Promise<boolean> {
+  /**
+   * Creates and drops partitions that are due now, if this process is the owner, and reads their number and size. Returns
+   * false if something failed, which was logged.
+   */
+  async sweep(isOwner = true): Promise<boolean> {
     let isDone = true;
     for (const table of this.#options.tables) {
       try {
-        await this.#sweepTable(table);
+        await this.#sweepTable(table, isOwner);
       } catch (error) {
         isDone = false;
         this.#options.telemetry.partitionsFailed(table.name, error);
@@ -64,11 +70,17 @@ export class Partitions implements Part {
     for (let pause = firstPauseMs; ; ) {
       await wait(pause, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
-      pause = (await this.sweep()) ? SWEEP_EVERY_MS : RETRY_MS;
+      pause = (await this.sweep(this.#options.lease?.isHeld)) ? SWEEP_EVERY_MS : RETRY_MS;
     }
   }
 
-  async #sweepTable({ name, seconds, beforeDrop }: PartitionedTable): Promise<void> {
+  async #sweepTable(table: PartitionedTable, isOwner: boolean): Promise<void> {
+    const { database, telemetry } = this.#options;
+    if (isOwner) await this.#createAndDrop(table);
+    telemetry.partitionsRead(table.name, await partitionStats(database, table.name));
+  }
+
+  async #createAndDrop({ name, seconds, beforeDrop }: PartitionedTable): Promise<void> {
     const { database, telemetry } = this.#options;
     const created = await createPartitions(database, name, DAYS_AHEAD);
     if (created > 0) telemetry.partitionCreated(name, created);
@@ -78,7 +90,6 @@ export class Partitions implements Part {
       if (dropped === undefined) break;
       telemetry.partitionDropped(name, dropped);
     }
-    telemetry.partitionsRead(name, await partitionStats(database, name));
   }
 }
 

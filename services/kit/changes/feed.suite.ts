@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { amount, withinBound } from '#test/measure/bounds.ts';
 import { printFigure, round } from '#test/measure/figures.ts';
-import { CachingReplica } from './fixtures/caching-replica.ts';
 import type { ChangeFeed, ChangeHandlers } from './feed.ts';
+import { CachingReplica } from './fixtures/caching-replica.ts';
 
 /** A way in which what a feed uses becomes unavailable for some of its processes. */
 export interface FeedFault {
@@ -95,38 +95,43 @@ export function feedSuite(name: string, faults: readonly string[], start: () => 
       withinBound(`changes ${name}: the last one of a killed process`, performance.now() - killedAt, 1_500);
     });
 
-    test.each(faults)('%s: no process uses an old value for long, and afterwards all use their caches', async (fault) => {
-      await feeds.renew?.();
-      const { begin, end } = feeds.faults.find((one) => one.name === fault) as FeedFault;
-      const [first, second, cutOff] = [await open(), await open(), await open(true)];
-      const all = [first, second, cutOff];
-      await receiving(...all);
-      const traffic = setInterval(() => {
-        const guild = GUILDS[Math.floor(Math.random() * GUILDS.length)] ?? '';
-        all[Math.floor(Math.random() * all.length)]?.change(guild);
-      }, 20);
-      const reads = setInterval(() => {
-        for (const replica of all) for (const guild of GUILDS) replica.read(guild);
-      }, 5);
-      try {
-        await pause(500);
-        await begin();
-        await pause(FAULT_MS);
-        await end();
+    test.each(faults)(
+      '%s: no process uses an old value for long, and afterwards all use their caches',
+      async (fault) => {
+        await feeds.renew?.();
+        const { begin, end } = feeds.faults.find((one) => one.name === fault) as FeedFault;
+        const [first, second, cutOff] = [await open(), await open(), await open(true)];
+        const all = [first, second, cutOff];
         await receiving(...all);
-        await pause(500);
-      } finally {
-        clearInterval(traffic);
-        clearInterval(reads);
-      }
-      const stale = Math.max(...all.map((replica) => replica.maxStaleMs));
-      withinBound(`changes ${name}, ${fault}: the oldest value that was used`, stale, STALE_MS);
-      for (const replica of all) await expect.poll(() => replica.reads.cached).toBeGreaterThan(0);
-      // After the fault changes are cached and arrive at once again.
-      const [guild = ''] = GUILDS;
-      const value = committed.get(guild)?.value ?? 0;
-      cutOff.change(guild);
-      await expect.poll(() => [first.read(guild), second.read(guild)], { interval: 5 }).toEqual([value + 1, value + 1]);
-    });
+        const traffic = setInterval(() => {
+          const guild = GUILDS[Math.floor(Math.random() * GUILDS.length)] ?? '';
+          all[Math.floor(Math.random() * all.length)]?.change(guild);
+        }, 20);
+        const reads = setInterval(() => {
+          for (const replica of all) for (const guild of GUILDS) replica.read(guild);
+        }, 5);
+        try {
+          await pause(500);
+          await begin();
+          await pause(FAULT_MS);
+          await end();
+          await receiving(...all);
+          await pause(500);
+        } finally {
+          clearInterval(traffic);
+          clearInterval(reads);
+        }
+        const stale = Math.max(...all.map((replica) => replica.maxStaleMs));
+        withinBound(`changes ${name}, ${fault}: the oldest value that was used`, stale, STALE_MS);
+        for (const replica of all) await expect.poll(() => replica.reads.cached).toBeGreaterThan(0);
+        // After the fault changes are cached and arrive at once again.
+        const [guild = ''] = GUILDS;
+        const value = committed.get(guild)?.value ?? 0;
+        cutOff.change(guild);
+        await expect
+          .poll(() => [first.read(guild), second.read(guild)], { interval: 5 })
+          .toEqual([value + 1, value + 1]);
+      },
+    );
   });
 }

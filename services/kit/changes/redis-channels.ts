@@ -63,7 +63,8 @@ export class RedisChannels {
       else await client.subscribe(...channels);
     };
     try {
-      if (this.#client instanceof Cluster) await Promise.all((await nodesOf(this.#client, this.names)).map((one) => open(one.channels, one.node)));
+      if (this.#client instanceof Cluster)
+        await Promise.all((await nodesOf(this.#client, this.names)).map((one) => open(one.channels, one.node)));
       else await open(this.names);
       return close;
     } catch (error) {

@@ -11,7 +11,10 @@ feedSuite('over a Redis Cluster', [...kinds.map((fault) => `all nodes ${fault}`)
   return {
     open: (handlers, isCutOff) => feeds.open(handlers, isCutOff, async () => cluster.url),
     faults: [
-      ...networkFaults(cluster.masters.map(({ proxy }) => proxy), 'all nodes'),
+      ...networkFaults(
+        cluster.masters.map(({ proxy }) => proxy),
+        'all nodes',
+      ),
       {
         name: 'one node hung',
         begin: () => void process.kill(pid(), 'SIGSTOP'),

@@ -20,7 +20,11 @@ feedSuite('over Redis', faults, async () => {
   const both = [proxy, feeds.listen];
   return {
     open: (handlers, isCutOff) =>
-      feeds.open(handlers, isCutOff, async (through) => `redis://127.0.0.1:${await through(isCutOff ? proxy.port : redis.port)}`),
+      feeds.open(
+        handlers,
+        isCutOff,
+        async (through) => `redis://127.0.0.1:${await through(isCutOff ? proxy.port : redis.port)}`,
+      ),
     faults: [
       ...networkFaults([proxy], 'Redis for one process'),
       ...networkFaults([feeds.listen], 'LISTEN'),

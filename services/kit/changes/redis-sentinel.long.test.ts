@@ -2,30 +2,34 @@ import { startRedisSentinel } from '#test/redis/nodes.ts';
 import { feedSuite } from './feed.suite.ts';
 import { newFolder, removeFolder, TestFeeds } from './fixtures/feeds.ts';
 
-feedSuite('over Redis with Sentinel', ['primary killed, another promoted', 'primary hung, another promoted'], async () => {
-  const folder = newFolder();
-  const feeds = await TestFeeds.start();
-  let system = await startRedisSentinel(folder);
-  const stopRedis = () => Promise.all([system.primary, system.replica, system.sentinel].map((node) => node.stop()));
-  const renew = async () => {
-    await stopRedis();
-    system = await startRedisSentinel(folder);
-  };
-  return {
-    open: (handlers, isCutOff) => feeds.open(handlers, isCutOff, async () => system.url),
-    faults: [
-      { name: 'primary killed, another promoted', begin: () => system.primary.stop(), end: () => undefined },
-      {
-        name: 'primary hung, another promoted',
-        begin: async () => void process.kill(system.primary.pid(), 'SIGSTOP'),
-        end: () => void process.kill(system.primary.pid(), 'SIGCONT'),
-      },
-    ],
-    renew,
-    stop: async () => {
-      await feeds.stop();
+feedSuite(
+  'over Redis with Sentinel',
+  ['primary killed, another promoted', 'primary hung, another promoted'],
+  async () => {
+    const folder = newFolder();
+    const feeds = await TestFeeds.start();
+    let system = await startRedisSentinel(folder);
+    const stopRedis = () => Promise.all([system.primary, system.replica, system.sentinel].map((node) => node.stop()));
+    const renew = async () => {
       await stopRedis();
-      removeFolder(folder);
-    },
-  };
-});
+      system = await startRedisSentinel(folder);
+    };
+    return {
+      open: (handlers, isCutOff) => feeds.open(handlers, isCutOff, async () => system.url),
+      faults: [
+        { name: 'primary killed, another promoted', begin: () => system.primary.stop(), end: () => undefined },
+        {
+          name: 'primary hung, another promoted',
+          begin: async () => void process.kill(system.primary.pid(), 'SIGSTOP'),
+          end: () => void process.kill(system.primary.pid(), 'SIGCONT'),
+        },
+      ],
+      renew,
+      stop: async () => {
+        await feeds.stop();
+        await stopRedis();
+        removeFolder(folder);
+      },
+    };
+  },
+);

@@ -1,3 +1,4 @@
+import type { LoopLease, LoopLeases } from '../leases/loop-leases.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 
@@ -13,18 +14,27 @@ export interface EventSweep {
    * if more rows may be due.
    */
   sweep(): Promise<boolean>;
+  /** True if rows with leases of their own divide the work among all replicas. */
+  isShared?: boolean;
+}
+
+export interface EventSweeperOptions {
+  sweeps: readonly EventSweep[];
+  leases: LoopLeases;
+  log: Logger;
 }
 
 /**
  * Runs the sweeps of a process every few seconds, and again immediately while a sweep finds full batches. The sweeps
- * run independently: a backlog of one does not delay the others. The replicas of a service share the rows by row locks.
+ * run independently: a backlog of one does not delay the others. A sweep runs on one replica, unless it is shared; where two
+ * overlap, row locks keep them apart.
  */
 export class EventSweeper implements Part {
   readonly name = 'event sweeper';
   readonly #loops: readonly SweepLoop[];
 
-  constructor(sweeps: readonly EventSweep[], log: Logger) {
-    this.#loops = sweeps.map((sweep) => new SweepLoop(sweep, log));
+  constructor({ sweeps, leases, log }: EventSweeperOptions) {
+    this.#loops = sweeps.map((sweep) => new SweepLoop(sweep, sweep.isShared ? SHARED : leases.of(sweep.name), log));
   }
 
   async start(): Promise<void> {
@@ -36,16 +46,20 @@ export class EventSweeper implements Part {
   }
 }
 
+const SHARED: LoopLease = { isHeld: true };
+
 class SweepLoop {
   readonly #sweep: EventSweep;
+  readonly #lease: LoopLease;
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
   #hasFailed = false;
 
-  constructor(sweep: EventSweep, log: Logger) {
+  constructor(sweep: EventSweep, lease: LoopLease, log: Logger) {
     this.#sweep = sweep;
+    this.#lease = lease;
     this.#log = log;
   }
 
@@ -68,7 +82,7 @@ class SweepLoop {
   async #run(): Promise<void> {
     try {
       let mayFindMore = true;
-      while (mayFindMore && !this.#isStopped) mayFindMore = await this.#sweep.sweep();
+      while (mayFindMore && !this.#isStopped && this.#lease.isHeld) mayFindMore = await this.#sweep.sweep();
       this.#hasFailed = false;
     } catch (error) {
       // Logs only the first failure of an outage, because every sweep fails until the outage ends.

@@ -74,7 +74,11 @@ export class Listener implements Part {
       'listener_hearing',
       '1 while the process receives notifications of the database on this channel, otherwise 0',
       ['channel'],
-      (gauge) => gauge.set({ channel: options.channel }, this.#isOverRedis ? Number(this.isListening) : Number(this.isReceiving)),
+      (gauge) =>
+        gauge.set(
+          { channel: options.channel },
+          this.#isOverRedis ? Number(this.isListening) : Number(this.isReceiving),
+        ),
     );
   }
 
@@ -148,7 +152,12 @@ export class Listener implements Part {
       await Promise.race([client.connect(), untilAborted(signal)]);
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
       await this.#options.onListening();
-      const session = { client, peers: new ListeningPeers(client, this.#applicationName), isOverRedis: false, since: performance.now() };
+      const session = {
+        client,
+        peers: new ListeningPeers(client, this.#applicationName),
+        isOverRedis: false,
+        since: performance.now(),
+      };
       for (let probes = 1; ; probes++) {
         if (probes === 1 || !session.isOverRedis) await this.#probe(client, probe, signal);
         this.#logState(true);

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { LoopLease } from '../leases/loop-leases.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { isStatementTimeout } from './database-errors.ts';
@@ -32,6 +33,8 @@ export interface RetentionOptions {
   rules: readonly RetentionRule[];
   clock: Clock;
   log: Logger;
+  /** Held by the replica that deletes; without it this process does. */
+  lease?: LoopLease;
 }
 
 /** The primary key of the last row that a sweep has read; initially smaller than every key. */
@@ -44,13 +47,15 @@ export class Retention implements Part {
   readonly #rules: readonly RetentionRule[];
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #lease: LoopLease | undefined;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
   /** The position of the sweep in each table that is read in the order of its primary key, by table name. */
   readonly #positions = new Map<string, Position>();
 
-  constructor({ database, rules, clock, log }: RetentionOptions) {
+  constructor({ database, rules, clock, log, lease }: RetentionOptions) {
+    this.#lease = lease;
     this.#database = database;
     this.#rules = rules;
     this.#clock = clock;
@@ -71,9 +76,14 @@ export class Retention implements Part {
     await this.#sweeping;
   }
 
+  get #mayContinue(): boolean {
+    return !this.#isStopped && (this.#lease?.isHeld ?? true);
+  }
+
   /** Deletes all rows that are expired now. Errors are logged, and the next sweep a minute later tries again. */
   async sweep(): Promise<void> {
     for (const rule of this.#rules) {
+      if (!this.#mayContinue) return;
       try {
         await (rule.walk ? this.#walk(rule, rule.walk) : this.#apply(rule));
       } catch (error) {
@@ -85,7 +95,7 @@ export class Retention implements Part {
   async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
     const before = new Date(this.#clock.now() - seconds * 1000);
     let batch = BATCH;
-    for (let isLeft = true; isLeft && !this.#isStopped; ) {
+    for (let isLeft = true; isLeft && this.#mayContinue; ) {
       try {
         const rows = await this.#database.query(
           `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
@@ -104,7 +114,7 @@ export class Retention implements Part {
   async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
     const start = key.map(() => '');
     let from: Position = this.#positions.get(rule.table) ?? start;
-    for (let batch = 0; batch < MAX_WALKED_BATCHES && !this.#isStopped; batch++) {
+    for (let batch = 0; batch < MAX_WALKED_BATCHES && this.#mayContinue; batch++) {
       const end = await this.#endOfBatch(rule.table, key, from);
       if (end) await this.#deleteBetween(rule, key, from, end);
       from = end ?? start;

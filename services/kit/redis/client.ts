@@ -82,7 +82,11 @@ export function connectRedis(url: string, options: RedisConnectionOptions): Redi
  * Creates a client for one connection on which messages are received, to `node` or else to the server of the URL. It
  * never connects again by itself, because the messages meanwhile would be missed unnoticed.
  */
-export function createSubscriber(url: string, options: RedisConnectionOptions, node?: RedisTarget['hosts'][number]): Redis {
+export function createSubscriber(
+  url: string,
+  options: RedisConnectionOptions,
+  node?: RedisTarget['hosts'][number],
+): Redis {
   const target = parseRedisUrl(url);
   const once = { ...nodeOptions(target, options), retryStrategy: () => null };
   if (target.kind !== 'sentinel') return new Redis({ ...once, ...(node ?? target.hosts[0]) });

@@ -11,6 +11,7 @@ import { TicketGuard } from '../grpc/operators.ts';
 import { GrpcServer } from '../grpc/server.ts';
 import { createHttpApp, type HttpHandlers } from '../http/app.ts';
 import { HttpServer } from '../http/server.ts';
+import { LoopLeases } from '../leases/loop-leases.ts';
 import { DatabaseClock } from '../postgres/clock.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
 import { waitForSchema } from '../postgres/schema.ts';
@@ -89,6 +90,7 @@ export class ServiceContext<Config extends ProcessConfig> {
   http: HttpServer | undefined;
   grpc: GrpcServer | undefined;
   readonly #overrides: ServiceOverrides;
+  #leases: LoopLeases | undefined;
 
   constructor({ name, config, log, overrides }: ServiceContextOptions<Config>) {
     this.name = name;
@@ -145,6 +147,9 @@ export class ServiceContext<Config extends ProcessConfig> {
         return database.close();
       },
     });
+    // Stops after the loops, and before the database.
+    this.#leases = new LoopLeases({ database, schema: name, metrics, log });
+    this.lifecycle.add(this.#leases);
     this.lifecycle.add(new DatabaseServerStatus({ database, metrics }));
     if (!this.#overrides.clock) {
       const clock = new DatabaseClock({ database, local: systemClock });
@@ -152,6 +157,12 @@ export class ServiceContext<Config extends ProcessConfig> {
       this.clock = clock;
     }
     return database;
+  }
+
+  /** The leases by which each background loop of the service has one owner; only after `database` was called. */
+  get leases(): LoopLeases {
+    if (!this.#leases) throw new Error('a service without a database has no leases');
+    return this.#leases;
   }
 
   /**

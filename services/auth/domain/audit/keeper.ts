@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import type { LoopLease } from '#kit/leases/loop-leases.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
@@ -13,6 +14,8 @@ const INTERVAL_MS = 3_600_000;
  * signing secret, and because processes may be replaced more often than once an hour.
  */
 const MAX_FIRST_DELAY_MS = 300_000;
+/** How soon a replica looks again that is not the owner, in milliseconds. */
+const NOT_OWNER_MS = 60_000;
 /** The number of audit chains that one statement reads. */
 const PAGE_SIZE = 500;
 /** The maximum number of audit entries of a guild that one run deletes. */
@@ -25,6 +28,8 @@ export interface AuditKeeperOptions {
   telemetry: AuthTelemetry;
   /** The age, in seconds, from which audit entries are deleted; 0 means never. */
   retentionSeconds: number;
+  /** Held by the replica that signs and prunes; without it this process does. */
+  lease?: LoopLease;
 }
 
 /**
@@ -56,6 +61,7 @@ export class AuditKeeper implements Part {
   #schedule(delayMs: number): void {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
+      if (this.#options.lease?.isHeld === false) return this.#schedule(NOT_OWNER_MS);
       this.#running = this.run().finally(() => this.#schedule(INTERVAL_MS));
     }, delayMs).unref();
   }

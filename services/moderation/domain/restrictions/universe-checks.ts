@@ -45,7 +45,7 @@ export class UniverseChecks {
 
   /** The sweep that reads the universe that is due for longest. The replicas share the universes by leases. */
   get sweep(): EventSweep {
-    return { name: 'restrictions on the game platform', sweep: () => this.checkNext() };
+    return { name: 'restrictions on the game platform', sweep: () => this.checkNext(), isShared: true };
   }
 
   /** Ends a reading in flight; it is repeated later. */

@@ -18,8 +18,12 @@ const PAUSE_MS = 1_000;
 /** Returns the sweeps that queue the players whose timeouts have changed on the chat platform, or have to be extended. */
 export function timeoutSweeps(options: TimeoutFeedOptions): EventSweep[] {
   return [
-    { name: 'changes of timeouts', sweep: () => withPurpose('background', () => readFeed(options)) },
-    { name: 'mutes of new guilds', sweep: () => withPurpose('background', () => compareNewGuild(options)) },
+    { name: 'changes of timeouts', sweep: () => withPurpose('background', () => readFeed(options)), isShared: true },
+    {
+      name: 'mutes of new guilds',
+      sweep: () => withPurpose('background', () => compareNewGuild(options)),
+      isShared: true,
+    },
     { name: 'timeouts to extend', sweep: () => queueRenewals(options) },
   ];
 }
