@@ -153,17 +153,26 @@ export const overview: DashboardSpec = {
         alerts: ['GuildDataBreakerOpen'],
       },
       {
-        title: 'Replicas without Redis, key changes, notifications or schema',
+        title: 'Replicas without Redis, key changes, notifications or schema, and loops without an owner',
         description:
-          'Replicas that count rate limits by themselves, receive no key changes, receive no database notifications, or wait for a migration.',
+          'Replicas that count rate limits by themselves, receive no key changes, receive no changes over Redis, receive no database notifications, or wait for a migration; background loops that no replica runs.',
         unit: 'short',
         queries: {
           'rate limits without Redis': `sum(gateway_limiter_degraded{${GATEWAY}})`,
           'no key change stream': `count(gateway_key_stream_alive{${GATEWAY}} == 0)`,
           'no database notifications: {{job}}': `count by (job) (listener_hearing{${ALL}} == 0)`,
+          'no changes over Redis: {{job}}': `count by (job) (change_feed_receiving{${ALL},over="redis"} == 0)`,
+          'no owner: {{job}} {{loop}}': `max by (job, loop) (loop_lease_held{${ALL}}) == 0`,
           'waits for a migration: {{job}}': `count by (job) (schema_current{${ALL}} == 0)`,
         },
-        alerts: ['GuildDataLimiterDegraded', 'GuildDataKeyStreamCut', 'GuildDataListenerDeaf', 'GuildDataSchemaBehind'],
+        alerts: [
+          'GuildDataLimiterDegraded',
+          'GuildDataKeyStreamCut',
+          'GuildDataListenerDeaf',
+          'GuildDataChangesWithoutRedis',
+          'GuildDataLoopWithoutOwner',
+          'GuildDataSchemaBehind',
+        ],
       },
       {
         title: 'Running replicas',
