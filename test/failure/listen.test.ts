@@ -66,6 +66,32 @@ test('with a half-open connection for notifications a cached ban status is stale
   await expect.poll(isBanned, { timeout: 5_000, interval: 20 }).toBe(false);
 });
 
+/** Waits until the replica that the gateway uses receives changes over Redis. */
+async function overRedis(): Promise<void> {
+  await vi.waitFor(async () => {
+    const metrics = await (await fetch(`http://${admins.get('moderation')}/metrics`)).text();
+    expect(metrics).toMatch(/^change_feed_receiving\{.*over="redis"\} 1$/m);
+  }, PATIENCE);
+}
+
+test.each(['down', 'slow', 'reset', 'deaf'] as const)(
+  'with Redis %s a cached ban status is stale only briefly, and changes arrive over Redis again afterwards',
+  async (fault) => {
+    await overRedis();
+    expect(await isBanned()).toBe(false);
+    await system.inflict('redis', fault);
+    await decide('ban');
+    const started = performance.now();
+    await expect.poll(isBanned, { interval: 20 }).toBe(true);
+    withinBound(`a ban shows while Redis is ${fault}`, performance.now() - started, 2_500);
+    await system.restore('redis', fault);
+    await overRedis();
+    expect(await isBanned()).toBe(true);
+    await decide('unban');
+    await expect.poll(isBanned, { timeout: 5_000, interval: 20 }).toBe(false);
+  },
+);
+
 test('with a half-open connection for notifications waiting polls still get their response', async () => {
   await hearing('activity');
   const poll = get(`/game/servers/${SERVER}/commands?wait=25`);

@@ -72,5 +72,8 @@ test('over Redis many replicas cost PostgreSQL less than 2 % of a core', { timeo
 
 test('over the database they cost more', { timeout: 180_000 }, async () => {
   await startReplicas();
-  printFigure(`PostgreSQL, changes over the database, ${what}`, `${round(await shareOfCore(postgres.pid))} % of a core`);
+  printFigure(
+    `PostgreSQL, changes over the database, ${what}`,
+    `${round(await shareOfCore(postgres.pid))} % of a core`,
+  );
 });
