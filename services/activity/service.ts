@@ -157,7 +157,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     lifecycle.add(worker);
     const sweeps = [admissions.lapsedServersSweep(), sessions.silentSessionsSweep(), reports.expiredCommandsSweep()];
     lifecycle.add(new EventSweeper({ sweeps, leases: service.leases, log }));
-    lifecycle.add(new Backlog({ database, clock, metrics, log, lease: service.leases.of('backlog') }));
+    lifecycle.add(new Backlog({ database, clock, metrics, log }));
     lifecycle.add(
       new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
     );

@@ -1,5 +1,4 @@
 import type { Clock } from '#kit/clock.ts';
-import type { LoopLease } from '#kit/leases/loop-leases.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
@@ -13,13 +12,11 @@ export interface BacklogOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
-  /** Held by the replica that counts; without it this process does. */
-  lease?: LoopLease;
 }
 
 /**
- * Counts the commands that game servers have not acknowledged, for alerts. One replica counts the commands of all
- * guilds, and for a moment two, so metric queries must take the maximum over the replicas, not the sum. The label `state` of a command is
+ * Counts the commands that game servers have not acknowledged, for alerts. Every replica counts the commands of all
+ * guilds, so metric queries must take the maximum over the replicas, not the sum. The label `state` of a command is
  * `waiting` before its first delivery and `handed_over` afterwards.
  */
 export class Backlog implements Part {
@@ -75,13 +72,8 @@ export class Backlog implements Part {
    * meanwhile.
    */
   async update(): Promise<void> {
-    const { database, clock, log, lease } = this.#options;
+    const { database, clock, log } = this.#options;
     const now = new Date(clock.now());
-    if (lease?.isHeld === false) {
-      this.#counts = [];
-      this.#countedUntil = now;
-      return;
-    }
     try {
       this.#counts = await readUnacknowledged(database, this.#countedUntil, now);
       for (const { state, expired } of this.#counts) this.#expired.inc({ state }, expired);
