@@ -191,6 +191,8 @@ export class Listener implements Part {
       await client.query("SELECT set_config('application_name', $1, false)", [name]);
       Object.assign(session, { isOverRedis, since: performance.now() });
     }
+    // What the others do does not matter any more, unless their loss does: looking is not cheap.
+    if (this.#isKnown && !this.#options.onPeerLost) return;
     const startedAt = performance.now();
     if (await peers.wereLost()) this.#options.onPeerLost?.();
     this.#peers = peers;
