@@ -81,9 +81,10 @@ export class LoopLeases implements Part {
     if (this.#heldUntil.size === 0) return;
     this.#heldUntil.clear();
     const { database, schema } = this.#options;
-    await database.query(`UPDATE ${schema}.leases SET holder = NULL, leased_until = '-infinity' WHERE holder = $1`, [
-      this.#holder,
-    ]);
+    // If this fails, the leases end by themselves.
+    await database
+      .query(`UPDATE ${schema}.leases SET holder = NULL, leased_until = '-infinity' WHERE holder = $1`, [this.#holder])
+      .catch(() => undefined);
   }
 
   /** Renews and acquires leases once. If that fails, the leases end, unless a later renewal is in time. */
