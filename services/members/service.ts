@@ -29,6 +29,7 @@ import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/setting
 import { TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
 import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
+import { invitesRoutes } from '#proto/rest/invites.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
 import { previewRoutes } from '#proto/rest/preview.ts';
 import { settingsRoutes } from '#proto/rest/settings.ts';
@@ -58,6 +59,7 @@ import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleExplanations } from './domain/role-explanations.ts';
+import { RoleInvites } from './domain/role-invites.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { Settings } from './domain/settings.ts';
@@ -74,6 +76,7 @@ import { settingsMethods } from './grpc/settings.ts';
 import { timeoutMethods } from './grpc/timeouts.ts';
 import { directoryHandlers } from './http/directory.ts';
 import { guildsHandlers } from './http/guilds.ts';
+import { invitesHandlers } from './http/invites.ts';
 import { membersHandlers } from './http/members.ts';
 import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
@@ -81,6 +84,7 @@ import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
 import { Mirror } from './mirror/mirror.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
+import { JoinTelemetry } from './telemetry/joins.ts';
 import { MemberReportTelemetry } from './telemetry/member-reports.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
@@ -167,6 +171,17 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       views: changeViews,
     });
     const verification = new Verification({ tokens, changes, game, telemetry });
+    const invites = new RoleInvites({
+      database,
+      idempotency,
+      locks,
+      changes: roleChanges,
+      bindings,
+      chat,
+      invites: discord,
+      events,
+      telemetry: new JoinTelemetry(metrics, log),
+    });
     const jobTelemetry = new JobTelemetry(metrics, log);
     const wake = () => worker.wake(JOB_QUEUE);
     const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
@@ -257,9 +272,18 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(discord.application));
     service.serveHttp(
       config,
-      { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes, ...settingsRoutes },
+      {
+        ...membersRoutes,
+        ...invitesRoutes,
+        ...guildsRoutes,
+        ...directoryRoutes,
+        ...syncRoutes,
+        ...previewRoutes,
+        ...settingsRoutes,
+      },
       {
         ...membersHandlers({ lookup, tokens, verification }),
+        ...invitesHandlers({ invites }),
         ...guildsHandlers({ members }),
         ...directoryHandlers({ search, names, explanations }),
         ...syncHandlers({ roles, nicknames, jobs, previews }),
@@ -280,6 +304,7 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
+  { table: 'members.role_invites', column: 'kept_until', seconds: 0 },
   { table: 'members.member_reports', column: 'hour', seconds: DAY },
   { table: 'members.timeout_changes', column: 'changed_at', seconds: 7 * DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },

@@ -16,6 +16,7 @@ import type {
   CheckShieldBatchResult,
   CheckShieldResult,
   CreatedPunishment,
+  CreateInviteArgs,
   CreateVerificationTokenArgs,
   CreateVerificationTokenResult,
   CreateWebhookArgs,
@@ -57,6 +58,7 @@ import type {
   GetVerificationTokenResult,
   GetWebhookArgs,
   GuildSettings,
+  Invite,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -328,6 +330,17 @@ export class OperationMethods extends Client {
    */
   unlinkAccount(args: UnlinkAccountArgs, options?: CallOptions): Promise<UnlinkAccountResult> {
     return operations.unlinkAccount(this, args, options);
+  }
+
+  /**
+   * Invite a linked user into the guild, with roles.
+   *
+   * Show the address to the player who verified in the game. Only the linked chat account can accept the invite, once, and gets the roles that the bindings give. Within a minute the same invite is returned again.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  createInvite(args: CreateInviteArgs, options?: CallOptions): Promise<Invite> {
+    return operations.createInvite(this, args, options);
   }
 
   /**

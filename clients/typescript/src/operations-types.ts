@@ -577,8 +577,24 @@ export type StaffReportInterval = {
   ends_at: Timestamp;
 };
 
+/** An invite that only the linked chat account can accept */
+export type Invite = {
+  chat_id: ChatId;
+  /** True if the account is in the guild and needs no invite */
+  is_member: boolean;
+  /** Address that opens the invite; null for a member */
+  url: string | null;
+  /** Roles that accepting it gives */
+  role_ids: RoleId[];
+  /** Unix seconds; null for a member */
+  expires_at: TimestampOrNull;
+};
+
 /** Chat account ID (snowflake) */
 export type ChatId = string;
+
+/** Chat channel ID (snowflake) */
+export type ChannelId = string;
 
 /** Chat role ID (snowflake) */
 export type RoleId = string;
@@ -1161,6 +1177,10 @@ export type GuildSettings = {
   mirror_timeouts: boolean;
   /** Wake game servers for new commands */
   push_commands: boolean;
+  /** Channel that the invites of `POST /verification/invite` open; null for no invites */
+  invite_channel_id: ChannelId | null;
+  /** Linked users can join on the page `/join/{guildId}` of the console */
+  oauth_join: boolean;
 };
 
 /** When members lose the role who match none of its bindings. `grant`: never; `managed`: if a sync assigned it; `own`: always. If omitted, `own` for verified members, otherwise `managed` */
@@ -1870,6 +1890,21 @@ export type UnlinkAccountArgs =
       chat_id?: null;
     };
 
+/** Arguments of `createInvite`. */
+export type CreateInviteArgs = {
+  /** Lifetime of the invite in seconds; 3600 if omitted */
+  ttl_seconds?: number | null;
+} & (
+  | {
+      chat_id: ChatId;
+      game_id?: null;
+    }
+  | {
+      game_id: GameIdInput;
+      chat_id?: null;
+    }
+);
+
 /** Arguments of `listMembers`. */
 export type ListMembersArgs = {
   /** Rows per page; 50 if omitted */
@@ -1900,6 +1935,8 @@ export type UpdateSettingsArgs = {
   } | null;
   mirror_timeouts?: boolean | null;
   push_commands?: boolean | null;
+  invite_channel_id?: ChannelId | null;
+  oauth_join?: boolean | null;
 };
 
 /** Arguments of `searchPeople`. */

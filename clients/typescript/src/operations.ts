@@ -15,6 +15,7 @@ import type {
   CheckShieldBatchResult,
   CheckShieldResult,
   CreatedPunishment,
+  CreateInviteArgs,
   CreateVerificationTokenArgs,
   CreateVerificationTokenResult,
   CreateWebhookArgs,
@@ -56,6 +57,7 @@ import type {
   GetVerificationTokenResult,
   GetWebhookArgs,
   GuildSettings,
+  Invite,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -535,6 +537,27 @@ export function unlinkAccount(
   options?: CallOptions,
 ): Promise<UnlinkAccountResult> {
   return client.request(UNLINK_ACCOUNT, args, options);
+}
+
+const CREATE_INVITE: Operation = {
+  name: 'createInvite',
+  method: 'POST',
+  path: '/api/v1/verification/invite',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Invite a linked user into the guild, with roles.
+ *
+ * Show the address to the player who verified in the game. Only the linked chat account can accept the invite, once, and gets the roles that the bindings give. Within a minute the same invite is returned again.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function createInvite(client: Client, args: CreateInviteArgs, options?: CallOptions): Promise<Invite> {
+  return client.request(CREATE_INVITE, args, options);
 }
 
 const LIST_MEMBERS: Operation = {

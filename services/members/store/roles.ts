@@ -75,6 +75,15 @@ export async function listGrantsOf(
   return new Map(grants.map(({ chatId, roleIds }) => [chatId, roleIds]));
 }
 
+/** Deletes the grants of a member who is not in the guild, unless an invite may still give the roles. */
+export async function deleteGrantsOfAbsent(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
+  await on.query(
+    `DELETE FROM members.grants WHERE guild_id = $1 AND chat_id = $2 AND NOT EXISTS (
+       SELECT 1 FROM members.role_invites WHERE guild_id = $1 AND chat_id = $2 AND kept_until > clock_timestamp())`,
+    [guildId, chatId],
+  );
+}
+
 export async function deleteGrants(
   on: Queryable,
   { guildId, chatId }: MemberName,

@@ -78,6 +78,15 @@ function Form({ stored, onSaved }: { stored: GuildSettings; onSaved: (settings: 
           value={form.template}
         />
       </Card>
+      <Card title={texts.joins}>
+        <TextField
+          {...field('inviteChannel')}
+          label={texts.inviteChannel}
+          hint={texts.inviteChannelHint}
+          error={faultOf(save.error, 'invite_channel_id')}
+          value={form.inviteChannel}
+        />
+      </Card>
       <Card title={texts.platforms}>
         <TextField
           {...field('universes')}
