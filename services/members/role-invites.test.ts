@@ -104,6 +104,7 @@ test('when the last invite has expired, a sync that finds nobody forgets its rol
 
 test('a member needs no invite', async () => {
   await fixture.link(ADA, 7002);
+  await untilIdle();
   const { status, body } = await invite({ chat_id: ADA });
   expect([status, body.data, await created()]).toEqual([
     201,
@@ -134,7 +135,7 @@ test('a request with the same Idempotency-Key gets the same invite, and is in th
 test('without the setting, a link or a channel of the guild there is no invite', async () => {
   const statusOf = async (fields?: object) => {
     const { status, body } = await invite(fields);
-    return [status, body.error];
+    return [status, body.details.code];
   };
   expect(await statusOf({ chat_id: OTHER })).toEqual([404, 'NOT_FOUND']);
   const set = (invite_channel_id: string | null) => fixture.patch(`/guilds/${GUILD}/settings`, { invite_channel_id });

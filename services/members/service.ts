@@ -5,7 +5,7 @@ import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
-import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { Retention } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { queueLimits } from '#kit/service/config.ts';
@@ -24,6 +24,7 @@ import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
+import { JoinServiceService } from '#proto/gen/guild/members/v1/joins.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
@@ -59,7 +60,6 @@ import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleExplanations } from './domain/role-explanations.ts';
-import { RoleInvites } from './domain/role-invites.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { Settings } from './domain/settings.ts';
@@ -71,6 +71,7 @@ import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
 import { chatAdminMethods } from './grpc/chat-admin.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
+import { joinMethods } from './grpc/joins.ts';
 import { membersMethods } from './grpc/members.ts';
 import { settingsMethods } from './grpc/settings.ts';
 import { timeoutMethods } from './grpc/timeouts.ts';
@@ -82,18 +83,16 @@ import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
+import { buildJoins } from './joins.ts';
 import { Mirror } from './mirror/mirror.ts';
+import { retentionRules } from './retention.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
-import { JoinTelemetry } from './telemetry/joins.ts';
 import { MemberReportTelemetry } from './telemetry/member-reports.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RankPollTelemetry } from './telemetry/rank-polls.ts';
 import { SettingsTelemetry } from './telemetry/settings.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
-
-const MINUTE = 60;
-const DAY = 24 * 3600;
 
 /**
  * The deadline in milliseconds of calls to the bindings service, which responds within 6 s; the gateway's timeout for
@@ -171,16 +170,19 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       views: changeViews,
     });
     const verification = new Verification({ tokens, changes, game, telemetry });
-    const invites = new RoleInvites({
+    const { invites, oauthJoins } = buildJoins({
       database,
       idempotency,
       locks,
       changes: roleChanges,
       bindings,
       chat,
-      invites: discord,
+      nicknames: automaticNicknames,
+      roleTasks,
       events,
-      telemetry: new JoinTelemetry(metrics, log),
+      platform: discord,
+      metrics,
+      log,
     });
     const jobTelemetry = new JobTelemetry(metrics, log);
     const wake = () => worker.wake(JOB_QUEUE);
@@ -252,6 +254,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveInternal(grpc, TimeoutServiceService, timeoutMethods(timeouts));
+    service.serveInternal(grpc, JoinServiceService, joinMethods(oauthJoins));
     service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
@@ -293,23 +296,3 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     );
   },
 };
-
-/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
-export const retentionRules = (config: MembersConfig): RetentionRule[] => [
-  { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
-  { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
-  { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
-  // Longer than any read of the chat platform takes.
-  { table: 'members.mirror_members', column: 'left_at', seconds: 10 * MINUTE },
-  { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
-  // Only killed processes leave locks behind; all other locks are released.
-  { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
-  { table: 'members.role_invites', column: 'kept_until', seconds: 0 },
-  { table: 'members.member_reports', column: 'hour', seconds: DAY },
-  { table: 'members.timeout_changes', column: 'changed_at', seconds: 7 * DAY },
-  { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
-  { table: 'members.known_ranks', column: 'seen_at', seconds: config.RETENTION_KNOWN_RANKS_SECONDS },
-  { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
-  { table: 'members.binding_previews', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
-  { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
-];

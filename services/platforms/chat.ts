@@ -115,6 +115,30 @@ export interface ChatInvites {
   createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRefusal>;
 }
 
+/** A request to add an account to a guild, which its person allows with an access token of the bot's application. */
+export interface ChatJoinRequest extends ChatChangeRequest {
+  accessToken: string;
+  /** The roles that the account gets. The caller must have checked that they are assignable. */
+  roleIds: readonly string[];
+  /** The nickname that the account gets; undefined for none. Needs the permission to manage nicknames. */
+  nickname: string | undefined;
+}
+
+/** The outcome of adding an account to a guild. A member stays unchanged. */
+export type ChatJoin =
+  | 'joined'
+  | 'is member'
+  | 'no such role'
+  | 'not permitted'
+  | 'not allowed by the person'
+  | 'banned'
+  | 'too many guilds';
+
+/** Adds accounts to guilds. Its function throws the same errors as those of ChatPlatform. */
+export interface ChatJoins {
+  addMember(request: ChatJoinRequest): Promise<ChatJoin>;
+}
+
 /** The application to which the bot belongs. */
 export interface ChatApplicationState {
   id: string;

@@ -75,6 +75,19 @@ export async function listGrantsOf(
   return new Map(grants.map(({ chatId, roleIds }) => [chatId, roleIds]));
 }
 
+/** Stores roles as assigned, before an account joins with them. */
+export async function insertGrants(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  roleIds: readonly string[],
+): Promise<void> {
+  await on.query(
+    `INSERT INTO members.grants (guild_id, chat_id, role_id, created_at)
+     SELECT $1, $2, role_id, clock_timestamp() FROM unnest($3::text[]) role_id ON CONFLICT DO NOTHING`,
+    [guildId, chatId, roleIds],
+  );
+}
+
 /** Deletes the grants of a member who is not in the guild, unless an invite may still give the roles. */
 export async function deleteGrantsOfAbsent(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
   await on.query(

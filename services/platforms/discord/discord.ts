@@ -8,6 +8,9 @@ import {
   type ChatInviteRefusal,
   type ChatInviteRequest,
   type ChatInvites,
+  type ChatJoin,
+  type ChatJoinRequest,
+  type ChatJoins,
   type ChatMember,
   type ChatMemberPage,
   type ChatPlatform,
@@ -20,6 +23,7 @@ import { DiscordApplication } from './application.ts';
 import { lacksGuildAccess } from './errors.ts';
 import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
 import { channelSchema, inviteForm, inviteRefusal, inviteSchema, toChatInvite } from './invites.ts';
+import { joinCall, joinOutcome } from './joins.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
@@ -38,7 +42,7 @@ const botSchema = z.object({ roles: z.array(snowflake) });
 const pageSchema = z.array(memberSchema);
 
 /** Implements ChatPlatform with Discord's REST API, version 10, as documented in August 2026. */
-export class Discord implements ChatPlatform, ChatInvites {
+export class Discord implements ChatPlatform, ChatInvites, ChatJoins {
   readonly application: DiscordApplication;
   readonly #api: DiscordApi;
   readonly #botId: LoadingCache<string>;
@@ -152,6 +156,15 @@ export class Discord implements ChatPlatform, ChatInvites {
     const options = { method: 'POST', body: inviteForm(request), guildId, limit, reason, rejectionKey: limit } as const;
     const response = await this.#api.call(`/channels/${channelId}/invites`, options);
     return inviteRefusal(response) ?? toChatInvite(this.#api.host.expect(response, inviteSchema));
+  }
+
+  async addMember(request: ChatJoinRequest): Promise<ChatJoin> {
+    const { guildId, chatId } = request;
+    const response = await this.#api.call(`/guilds/${guildId}/members/${chatId}`, joinCall(request));
+    if (lacksGuildAccess(response)) throw new BotNotInGuild(guildId);
+    const outcome = joinOutcome(response);
+    if (outcome === undefined) throw this.#api.host.unexpectedResponse(response);
+    return outcome;
   }
 
   /** Returns how the platform's websocket is reached. */

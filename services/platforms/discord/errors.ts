@@ -8,9 +8,12 @@ export const CODES = {
   unknownMember: 10007,
   unknownRole: 10011,
   unknownUser: 10013,
+  tooManyGuilds: 30001,
   tooManyInvites: 30016,
+  userBanned: 40007,
   missingAccess: 50001,
   missingPermission: 50013,
+  invalidToken: 50025,
   invalidRole: 50028,
   invalidForm: 50035,
 };

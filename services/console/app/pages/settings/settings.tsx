@@ -86,6 +86,12 @@ function Form({ stored, onSaved }: { stored: GuildSettings; onSaved: (settings: 
           error={faultOf(save.error, 'invite_channel_id')}
           value={form.inviteChannel}
         />
+        <Checkbox
+          {...field('oauthJoin')}
+          label={texts.oauthJoin}
+          hint={texts.oauthJoinHint(`${location.origin}/join/${guild.id}`)}
+          checked={form.oauthJoin}
+        />
       </Card>
       <Card title={texts.platforms}>
         <TextField
