@@ -27,7 +27,7 @@ export const invitesRoutes = defineRoutes('members', {
         ).meta({ description: 'Lifetime of the invite in seconds; 3600 if omitted' }),
       })
       .refine(...exactlyOneOf('chat_id', 'game_id'))
-      .meta({ example: { guild_id: '900000000000000001', game_id: 7004 } }),
+      .meta({ example: { guild_id: '900000000000000001', chat_id: '920000000000000001' } }),
     data: z
       .object({
         chat_id: chatId.meta({ example: '920000000000000004' }),

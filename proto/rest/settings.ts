@@ -64,7 +64,7 @@ const changes = z
     oauth_join: change,
   })
   .refine(...changesSomething)
-  .meta({ example: { sync_on_join: true } });
+  .meta({ example: { sync_on_join: true, invite_channel_id: '900000000000000001' } });
 
 /** The fields of a change of settings; undefined fields keep their values. */
 export type SettingsChange = z.output<typeof changes>;
