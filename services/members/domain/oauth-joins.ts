@@ -4,7 +4,7 @@ import type { ChatJoin, ChatJoins, ChatMember } from '#platforms/chat.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
-import { insertGrants, type MemberName } from '../store/roles.ts';
+import { deleteGrants, insertGrants, type MemberName } from '../store/roles.ts';
 import type { JoinTelemetry } from '../telemetry/joins.ts';
 import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joining-roles.ts';
@@ -69,7 +69,7 @@ export class OAuthJoins {
     if (!createsInvites) return 'not permitted';
     const roles = await joiningRoles(this.#options, guildId, link);
     const nickname = managesNicknames ? await this.#nickname(person, link, roles) : undefined;
-    await insertGrants(database, { guildId, chatId }, roles.granted);
+    const granted = await insertGrants(database, { guildId, chatId }, roles.granted);
     const outcome = await joins.addMember({
       guildId,
       chatId,
@@ -79,6 +79,8 @@ export class OAuthJoins {
       reason: `Guild Data: joined as game account ${link.gameId}`,
       beforeCall: () => lock.renew(),
     });
+    // The platform gave no roles. Without this, a synchronisation could take back roles that others gave a member.
+    if (outcome !== 'joined') await deleteGrants(database, { guildId, chatId }, granted);
     if (outcome === 'joined' || outcome === 'is member') await this.#report(person, link, { roles, outcome });
     return outcome;
   }
