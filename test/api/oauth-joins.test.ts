@@ -35,7 +35,7 @@ beforeAll(async () => {
   ({ secret: key } = await fixture.network.createKey({ guildId: GUILD }));
   world = await (await fetch(`${chat}/__world`)).json();
   await call('POST', '/bindings/add', {
-    type: 'group_rank',
+    binding_type: 'group_rank',
     chat_role_id: DECKHAND,
     game_group_id: 501,
     min_rank: 50,
@@ -134,7 +134,7 @@ test('a state works once, only in the browser that began, and not for signing in
   const signInCookie = started.cookie.replace('__Host-guild-join', '__Host-guild-sign-in');
   expect(await finish(asSignIn, signInCookie)).toBe('/sign-in?error=INVALID_REQUEST');
   const results = await Promise.all([1, 2, 3].map(() => finish(path, started.cookie)));
-  expect(results.toSorted()).toEqual([
+  expect(results.map(String).toSorted()).toEqual([
     '/joined?error=INVALID_REQUEST',
     '/joined?error=INVALID_REQUEST',
     `/joined?guild=${GUILD}`,

@@ -194,7 +194,8 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 /** Reads a form with files as the platform does: its JSON is in `payload_json`, beside the files. */
 async function readMultipart(bytes: Buffer<ArrayBuffer>, type: string): Promise<unknown> {
   const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
-  const fields: Record<string, unknown> = JSON.parse(String(form.get('payload_json') ?? '{}'));
+  const payload = form.get('payload_json');
+  const fields: Record<string, unknown> = typeof payload === 'string' ? JSON.parse(payload) : {};
   for (const [name, value] of form) if (typeof value !== 'string') fields[name] = await value.text();
   return fields;
 }

@@ -90,8 +90,8 @@ function findChannel(world: World, id: string | undefined) {
 
 /** The persons of an uploaded file, one a line, below an optional header; null without a file. */
 function readUsers(file: unknown): string[] | null {
-  if (file === undefined) return null;
-  const lines = String(file)
+  if (typeof file !== 'string') return null;
+  const lines = file
     .split(/\r?\n/)
     .filter((line) => line !== '' && line !== 'user_id');
   if (lines.length === 0 || lines.some((line) => !/^[0-9]{1,20}$/.test(line)))
