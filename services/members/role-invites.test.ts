@@ -203,6 +203,6 @@ test('with the websocket, whoever accepts an invite also gets the nickname, alth
     const response = await fetch(`${chat.url}/api/v10/guilds/${GUILD}/members/${NORA}`, { headers });
     return ((await response.json()) as { nick: string | null }).nick;
   };
-  await vi.waitUntil(async () => (await nickname()) === 'Player', PATIENCE);
+  await vi.waitFor(async () => expect(await nickname()).toBe('Player'), PATIENCE);
   await members.stop();
 });

@@ -8,7 +8,6 @@ const NORA = '920000000000000020';
 const ADA = '920000000000000001';
 const DECKHAND = '910000000000000003';
 const GAME_ID = 7001;
-const CLIENT = '940000000000000001';
 
 let fixture: ConsoleFixture;
 let key: string;

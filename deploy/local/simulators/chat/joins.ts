@@ -91,9 +91,7 @@ function findChannel(world: World, id: string | undefined) {
 /** The persons of an uploaded file, one a line, below an optional header; null without a file. */
 function readUsers(file: unknown): string[] | null {
   if (typeof file !== 'string') return null;
-  const lines = file
-    .split(/\r?\n/)
-    .filter((line) => line !== '' && line !== 'user_id');
+  const lines = file.split(/\r?\n/).filter((line) => line !== '' && line !== 'user_id');
   if (lines.length === 0 || lines.some((line) => !/^[0-9]{1,20}$/.test(line)))
     refuseField('target_users_file', 'INVALID_USERS', 'The file must hold user IDs.');
   return lines;
