@@ -34,11 +34,7 @@ export const guildId = snowflake('a guild ID').meta({
   example: '900000000000000001',
 });
 
-export const channelId = snowflake('a channel ID').meta({
-  id: 'ChannelId',
-  description: 'Chat channel ID (snowflake)',
-  example: '900000000000000001',
-});
+export const channelId = snowflake('a channel ID');
 
 /** A numeric ID. Accepted as a number or as a string of digits, because Luau numbers are doubles. */
 export function numberId(what: string) {

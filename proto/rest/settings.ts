@@ -30,11 +30,11 @@ export const guildSettings = z
       .meta({ description: 'Mirrors bans to the game platform' }),
     mirror_timeouts: flagOut('Mirror mutes to chat timeouts, and back'),
     push_commands: flagOut('Wake game servers for new commands'),
-    invite_channel_id: channelId.nullable().meta({
-      description: 'Channel that the invites of `POST /verification/invite` open; null for no invites',
-      example: null,
-    }),
-    oauth_join: flagOut('Linked users can join on the page `/join/{guildId}` of the console'),
+    invite_channel_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Channel of `POST /verification/invite`; null for none' }),
+    oauth_join: flagOut('Linked users can join at `/join/{guildId}` of the console'),
   })
   .meta({ id: 'GuildSettings', description: 'What the service does by itself in a guild' });
 

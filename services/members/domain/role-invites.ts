@@ -13,14 +13,14 @@ import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joi
 import { MemberLocks } from './member-locks.ts';
 import type { MemberAccount, RoleChanges } from './role-changes.ts';
 
-/** How long an invite is valid if the client does not say, in seconds: it is meant for a player who waits for it. */
-const DEFAULT_SECONDS = 3_600;
+/** How long an invite is valid, in seconds: it is meant for a player who waits for it. */
+const MAX_AGE_SECONDS = 3_600;
 /** Within this time the same invite is returned again, so that impatient players do not use up the platform's limits. */
 const REPEAT_SECONDS = 60;
 
 export interface InviteView {
   chat_id: string;
-  is_member: boolean;
+  /** null for a member, who needs no invite. */
   url: string | null;
   role_ids: string[];
   expires_at: number | null;
@@ -51,15 +51,11 @@ export class RoleInvites {
    * Creates an invite that only the linked chat account can accept. A member needs none. Throws NOT_FOUND if the account is
    * not linked, and NOT_APPLICABLE if the guild or the chat platform allows no invites.
    */
-  create(
-    write: IdempotentWrite,
-    account: MemberAccount,
-    maxAgeSeconds = DEFAULT_SECONDS,
-  ): Promise<WriteOutcome<InviteView>> {
+  create(write: IdempotentWrite, account: MemberAccount): Promise<WriteOutcome<InviteView>> {
     const { idempotency, events } = this.#options;
     return idempotency.afterPreparing(
       write,
-      () => this.#prepare(write.guildId, account, maxAgeSeconds),
+      () => this.#prepare(write.guildId, account),
       async (transaction, { view, isNew }) => {
         const { chat_id, role_ids, expires_at } = view;
         if (isNew) await events.inviteCreated(transaction, write.guildId, { chat_id, role_ids, expires_at });
@@ -68,7 +64,7 @@ export class RoleInvites {
     );
   }
 
-  async #prepare(guildId: string, account: MemberAccount, maxAgeSeconds: number): Promise<Prepared> {
+  async #prepare(guildId: string, account: MemberAccount): Promise<Prepared> {
     const { database, changes, locks, chat, telemetry } = this.#options;
     const { inviteChannelId: channelId } = await findSettings(database, guildId);
     if (channelId === undefined) throw notApplicable('Set invite_channel_id in the settings of the guild first');
@@ -80,7 +76,7 @@ export class RoleInvites {
       if (await chat.member(guildId, link.chatId)) {
         telemetry.inviteRequested(member, 'member');
         return {
-          view: { chat_id: link.chatId, is_member: true, url: null, role_ids: [], expires_at: null },
+          view: { chat_id: link.chatId, url: null, role_ids: [], expires_at: null },
           isNew: false,
         };
       }
@@ -88,19 +84,15 @@ export class RoleInvites {
       const terms = { channelId, roleIds: roles.roleIds };
       const recent = await findRecentInvite(database, member, terms, REPEAT_SECONDS);
       if (!recent) await lock.renew();
-      const invite = recent ?? (await this.#create(member, channelId, roles, maxAgeSeconds));
+      const invite = recent ?? (await this.#create(member, channelId, roles));
       telemetry.inviteRequested(member, recent ? 'repeated' : 'created');
       return { view: viewOf(member, roles, invite), isNew: !recent };
     });
   }
 
-  async #create(
-    member: MemberName,
-    channelId: string,
-    { roleIds, granted }: JoiningRoles,
-    maxAgeSeconds: number,
-  ): Promise<StoredInvite> {
+  async #create(member: MemberName, channelId: string, { roleIds, granted }: JoiningRoles): Promise<StoredInvite> {
     const { database, invites, telemetry } = this.#options;
+    const maxAgeSeconds = MAX_AGE_SECONDS;
     await beginInvite(database, member, { channelId, roleIds, granted, maxAgeSeconds });
     const reason = 'Guild Data: invite of a verified player';
     const created = await invites.createInvite({ ...member, channelId, roleIds, maxAgeSeconds, reason });
@@ -122,7 +114,6 @@ const REFUSALS: Record<ChatInviteRefusal, string> = {
 
 const viewOf = ({ chatId }: MemberName, { roleIds }: JoiningRoles, { url, expiresAt }: StoredInvite): InviteView => ({
   chat_id: chatId,
-  is_member: false,
   url,
   role_ids: roleIds,
   expires_at: unixSeconds(expiresAt),
