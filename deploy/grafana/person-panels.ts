@@ -56,11 +56,14 @@ export const personPanels: PanelSpec[] = [
   },
   {
     title: 'Link and role changes',
-    description: 'Created and removed links, and roles that were assigned or removed, by outcome.',
+    description:
+      'Created and removed links, roles that were assigned or removed, and linked accounts that were invited or joined on the page of the console, by outcome.',
     unit: 'reqps',
     queries: {
       '{{kind}} {{outcome}}': rate('members_link_changes_total', MEMBERS, ['kind', 'outcome']),
       'roles {{outcome}}': rate('members_roles_synced_total', MEMBERS, ['outcome']),
+      'invites {{outcome}}': rate('members_role_invites_total', MEMBERS, ['outcome']),
+      'joins {{outcome}}': rate('members_oauth_joins_total', MEMBERS, ['outcome']),
     },
   },
   {

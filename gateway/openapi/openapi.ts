@@ -44,7 +44,7 @@ const TAGS: Record<string, string> = {
   moderation: 'Bans and mutes in the game, and the flagged list',
   members: 'Members, account verification, and sync of roles and nicknames',
   activity: 'Staff activity, game servers and commands',
-  events: 'Everything that happens to the data of your guild: read it, stream it, or receive it by webhook',
+  events: 'What happens to the data of your guild: read, streamed, or by webhook',
 };
 
 const SECURITY_SCHEMES = {

@@ -52,7 +52,7 @@ function successResponse(route: Route, message: string, components: Components):
 /** Returns the content of a stream of events. `event` is an example of an event. */
 function streamContent(event: unknown): StreamContent {
   const { seq, type } = event as { seq: number; type: string };
-  const description = 'Server-sent events. The `data` of each is an event as JSON, as the list of events has it';
+  const description = 'Server-sent events';
   const example = `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}${FRAME_END}`;
   return { 'text/event-stream': { schema: { type: 'string', description }, example } };
 }

@@ -44,6 +44,7 @@ export const FOLDERS: readonly FolderPlan[] = [
       'listRoles',
       'updateSettings',
       'getSettings',
+      'createInvite',
       'validateBinding',
       'addBinding',
       'updateBinding',

@@ -133,6 +133,10 @@ export const CONSOLE_ENDPOINTS = {
   },
   /** The provider returns here; redirects to the app. A failure redirects to `/sign-in?error=CODE`. */
   finishSignIn: { method: 'GET', path: '/sign-in/:provider/callback', needs: 'nothing', params: provider },
+  /** Redirects to the chat platform, where a person allows to be added to the guild. A failure redirects to the app. */
+  startJoin: { method: 'GET', path: '/join/:guildId/start', needs: 'nothing', params: inGuild },
+  /** The chat platform returns here; redirects to `/joined?guild=ID`, or to `/joined?error=CODE`. */
+  finishJoin: { method: 'GET', path: '/join/callback', needs: 'nothing' },
   useLink: {
     method: 'POST',
     path: '/sign-in/link',

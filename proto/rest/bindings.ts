@@ -26,7 +26,7 @@ export {
 } from './bindings/rules.ts';
 
 const noSuchBinding = { NOT_FOUND: 'No such binding in this guild' };
-const identical = 'The guild already has an identical binding: same role, type, target, range and conditions';
+const identical = 'An identical binding exists: same role, type, target, range and conditions';
 const bindingExample = {
   id: 1,
   chat_role_id: '910000000000000001',
@@ -84,7 +84,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     message: 'Binding added',
     summary: 'Add a role binding',
     description:
-      'Gives a chat role to every member with matching game data, such as a group rank, at the next sync. ' +
+      'Gives a chat role to members with matching game data at the next sync. ' +
       'It is saved only if the role and its target exist on their platforms. ' +
       'Fields that the type does not use are validated and ignored.',
     writes: true,
@@ -166,8 +166,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     status: 200,
     message: 'Binding tested',
     summary: 'Test a binding for a member',
-    description:
-      'Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.',
+    description: 'For bindings of type `group_rank`, `verified` and `unverified`.',
     writes: false,
     errors: {
       NOT_FOUND: 'No such binding in this guild, or the member is not verified in it',
@@ -200,7 +199,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     status: 200,
     message: 'Configuration checked',
     summary: 'Validate a binding configuration',
-    description: 'Checks whether the group exists and whether a user can match the rank range. Nothing is saved.',
+    description: 'Checks that the group exists and the range can match. Nothing is saved.',
     writes: false,
     errors: { PLATFORM_ERROR: PLATFORM_FAILED },
   }),

@@ -69,7 +69,7 @@ const explainedRole = z
     role_name: z.string().nullable().meta({ description: 'Role name; null if it was deleted', example: 'Officer' }),
     has_role: z.boolean().meta({ description: 'True if the member has the role' }),
     action: z.enum(['add', 'remove', 'keep', 'none']).meta({
-      description: 'What a sync would do. `none`: the member does not have the role and does not get it',
+      description: 'What a sync would do. `none`: the member neither has nor gets the role',
       example: 'keep',
     }),
     blocked: roleFailure.nullable().meta({
@@ -158,7 +158,7 @@ export const directoryRoutes = defineRoutes('members', {
     status: 200,
     message: 'Roles explained',
     summary: 'Explain the roles of a member binding by binding',
-    description: 'Every role that has a binding or that a sync assigned. Nothing is changed.',
+    description: 'Every role that has a binding or that a sync assigned.',
     writes: false,
     errors: { NOT_FOUND: 'The account is not in this guild', ...platformErrors },
   }),

@@ -17,7 +17,7 @@ const WRONG_TYPES = 'must be event types or groups such as ban.*, separated by c
 const seqQuery = numberQuery(0, Number.MAX_SAFE_INTEGER);
 
 /** The number of an event in its guild, in a response. */
-const seqOut = z.int().min(0).meta({ description: 'Number of the event in its guild', example: 4711 });
+const seqOut = z.int().min(0).meta({ description: 'The event in its guild', example: 4711 });
 
 const NOT_A_PATTERN = 'must be an event type, a group of types such as ban.*, or *';
 const isEventPattern = (text: string) => PATTERNS.has(text);
@@ -84,7 +84,7 @@ export const eventsRoutes = defineRoutes('events', {
     message: 'Events listed',
     summary: 'List events',
     description:
-      'Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.',
+      'In order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.',
     writes: false,
     errors: {
       EVENTS_GONE:

@@ -12,6 +12,7 @@ export const GUILD_CHECKS = {
   bot_in_guild: 'The bot is a member of the guild',
   bot_manages_roles: 'The bot has the permission Manage Roles',
   bot_manages_nicknames: 'The bot has the permission Manage Nicknames',
+  bot_creates_invites: 'The bot has the permission Create Invite; only present if the guild invites linked users',
   bot_times_out_members: 'The bot has the permission Timeout Members; only present if the guild mirrors timeouts',
   bot_receives_members: 'The application of the bot may receive the members of guilds (Server Members Intent)',
   chat_websocket: 'Changes of members arrive over the websocket; only present if the installation uses it',

@@ -53,8 +53,7 @@ export const guildStateRoutes = defineRoutes('auth', {
     status: 200,
     message: 'Set-up checked',
     summary: 'Check the set-up of the guild',
-    description:
-      'Checks the bot, bindings, keys, game servers and webhooks, and says what to do. A platform or service that does not respond is a failed check. Results may be 30 s old.',
+    description: 'A platform or service that does not respond is a failed check. Results may be 30 s old.',
     writes: false,
   }),
   getOverview: route({

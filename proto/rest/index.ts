@@ -5,6 +5,7 @@ import { eventStreamRoutes, eventsRoutes } from './events.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { guildStateRoutes } from './guild-state.ts';
 import { guildsRoutes } from './guilds.ts';
+import { invitesRoutes } from './invites.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   lookupRoutes,
   bindingsRoutes,
   membersRoutes,
+  invitesRoutes,
   guildsRoutes,
   settingsRoutes,
   directoryRoutes,

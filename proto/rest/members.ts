@@ -118,7 +118,7 @@ export const membersRoutes = defineRoutes('members', {
     message: 'Verification token created',
     summary: 'Create a verification token',
     description:
-      'Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.',
+      'The player enters the code in the game, or follows a link with the token, to prove who owns the game account.',
     writes: true,
     errors: { CONFLICT: 'The chat account is linked in this guild already' },
   }),
@@ -180,7 +180,7 @@ export const membersRoutes = defineRoutes('members', {
     status: 200,
     message: 'Account verified',
     summary: 'Redeem a verification code or token',
-    description: 'Links the accounts. Call it from the game server, which knows the game account of the player.',
+    description: 'Call it from the game server, which knows the game account of the player.',
     writes: true,
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),

@@ -61,7 +61,7 @@ export const peopleRoutes = defineRoutes('moderation', {
     message: 'Person read',
     summary: 'Get everything about one player',
     description:
-      'Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.',
+      'The entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.',
     writes: false,
   }),
 });

@@ -70,8 +70,7 @@ export const previewRoutes = defineRoutes('members', {
     status: 202,
     message: 'Preview queued',
     summary: 'Preview what a binding would do to all members',
-    description:
-      'Starts a job that computes who would gain or lose the role. Nothing is changed. A newer preview of the guild ends an unfinished one.',
+    description: 'Starts a job. Nothing is changed. A newer preview of the guild ends an unfinished one.',
     writes: true,
     errors: {
       NOT_FOUND: 'No such binding in this guild',

@@ -34,6 +34,8 @@ export const guildId = snowflake('a guild ID').meta({
   example: '900000000000000001',
 });
 
+export const channelId = snowflake('a channel ID');
+
 /** A numeric ID. Accepted as a number or as a string of digits, because Luau numbers are doubles. */
 export function numberId(what: string) {
   const wrong = `must be ${what}: a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`;

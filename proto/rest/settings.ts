@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nicknameTemplate } from './nickname-template.ts';
 import { defineRoutes, route } from './route.ts';
-import { guildId, listOf, numberId, optional } from './schemas.ts';
+import { channelId, guildId, listOf, numberId, optional } from './schemas.ts';
 
 /** The maximum number of universes to which the bans of a guild are mirrored. */
 export const MAX_UNIVERSES = 10;
@@ -30,11 +30,19 @@ export const guildSettings = z
       .meta({ description: 'Mirrors bans to the game platform' }),
     mirror_timeouts: flagOut('Mirror mutes to chat timeouts, and back'),
     push_commands: flagOut('Wake game servers for new commands'),
+    invite_channel_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Channel of `POST /verification/invite`; null for none' }),
+    oauth_join: flagOut('Linked users can join at `/join/{guildId}` of the console'),
   })
   .meta({ id: 'GuildSettings', description: 'What the service does by itself in a guild' });
 
+/** Settings that null removes. In other fields null counts as absent. */
+const NULLABLE: ReadonlySet<string> = new Set(['nickname_template', 'invite_channel_id']);
+
 const changesSomething = [
-  (fields: object) => Object.entries(fields).some(([name, value]) => value != null || name === 'nickname_template'),
+  (fields: object) => Object.entries(fields).some(([name, value]) => value != null || NULLABLE.has(name)),
   { error: 'must hold at least one setting', when: () => true },
 ] as const;
 
@@ -52,9 +60,11 @@ const changes = z
     ),
     mirror_timeouts: change,
     push_commands: change,
+    invite_channel_id: channelId.nullish(),
+    oauth_join: change,
   })
   .refine(...changesSomething)
-  .meta({ example: { sync_on_join: true } });
+  .meta({ example: { sync_on_join: true, invite_channel_id: '900000000000000001' } });
 
 /** The fields of a change of settings; undefined fields keep their values. */
 export type SettingsChange = z.output<typeof changes>;

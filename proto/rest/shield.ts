@@ -46,7 +46,7 @@ export const shieldRoutes = defineRoutes('moderation', {
     message: 'Player flagged',
     summary: "Put a player on the guild's flagged list",
     description:
-      'Flags a player in this guild, or replaces the entry that the guild has. The entry takes precedence over one that operators have made for all guilds.',
+      'Replaces an entry of the guild. It takes precedence over one that operators have made for all guilds.',
     errors: { QUOTA_EXCEEDED: 'The flagged list of the guild is full (100,000 entries by default)' },
     quota: { quota: 'shield_entries', limit: 100_000 },
   }),

@@ -58,10 +58,10 @@ const memberCount = (description: string, example: number) => z.int().min(0).met
 
 /** The fields of a job with its counts and times. */
 export const syncJob = {
-  total: memberCount('Number of verified members of the guild', 120),
-  done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
-  changed: memberCount('Number of members whose roles or nickname changed', 12),
-  failed: memberCount('Number of members with a role that could not be changed', 1),
+  total: memberCount('Verified members of the guild', 120),
+  done: memberCount('Members processed. Users who left the guild are counted at the end', 80),
+  changed: memberCount('Members whose roles or nickname changed', 12),
+  failed: memberCount('Members with a role that could not be changed', 1),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable().meta({ example: null }),
 };
@@ -79,9 +79,9 @@ const previewResult = z
     roles: z.array(
       z.object({
         role_id: roleId,
-        gained: memberCount('Number of members who would get the role', 3),
-        lost: memberCount('Number of members who would lose the role', 1),
-        unknown: memberCount('Number of members for whom the game platform cannot tell', 0),
+        gained: memberCount('Members who would get the role', 3),
+        lost: memberCount('Members who would lose the role', 1),
+        unknown: memberCount('Members for whom the game platform cannot tell', 0),
       }),
     ),
     members: z
@@ -134,11 +134,10 @@ export const syncRoutes = defineRoutes('members', {
         nickname: z.null().meta({ description: 'Always null: this route does not change the nickname' }),
         bindings: z
           .object({
-            evaluated: z.int().meta({ description: 'Number of bindings that were evaluated', example: 4 }),
-            matched: z.int().meta({ description: 'Number of bindings that the member matches', example: 2 }),
+            evaluated: z.int().meta({ description: 'Bindings that were evaluated', example: 4 }),
+            matched: z.int().meta({ description: 'Bindings that the member matches', example: 2 }),
             unknown: z.int().meta({
-              description:
-                'Number of bindings that could not be evaluated; their roles are neither assigned nor removed',
+              description: 'Bindings that could not be evaluated; their roles are neither assigned nor removed',
               example: 0,
             }),
           })
@@ -169,7 +168,7 @@ export const syncRoutes = defineRoutes('members', {
     message: 'Group synchronisation queued',
     summary: 'Sync the roles of all verified members for a game group',
     description:
-      'Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead.',
+      'Syncs the roles with a binding to this group, or with a `verified` or `unverified` binding, by all their bindings. An unfinished job of the group is returned instead.',
     writes: true,
     errors: { CONFLICT: 'The guild has too many unfinished jobs' },
   }),
@@ -206,7 +205,7 @@ export const syncRoutes = defineRoutes('members', {
           )
           .meta({
             description:
-              'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members left out, and last why the job is paused or has failed',
+              'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number left out, and why the job is paused or has failed',
             example: [],
           }),
         started_at: syncJob.started_at,

@@ -40,7 +40,7 @@ const retainedRows = z
     kind: z
       .enum(Object.keys(RETAINED_KINDS) as [RetainedKind, ...RetainedKind[]])
       .meta({ id: 'RetainedKind', description: 'What the rows contain', example: 'links' }),
-    rows: count.meta({ description: 'Number of rows', example: 1893 }),
+    rows: count.meta({ description: 'Rows', example: 1893 }),
   })
   .meta({ id: 'RetainedRows', description: 'Rows of one kind' });
 
@@ -93,7 +93,7 @@ export const usageRoutes = defineRoutes('auth', {
     message: 'Usage read',
     summary: "Get the guild's usage and quotas",
     description:
-      'Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.',
+      'Requests appear a few seconds after their response. Those that are rejected with 401 or 403, and those without a category, are not counted.',
     writes: false,
   }),
 });

@@ -17,7 +17,7 @@ const MAX_GRACE_SECONDS = 7 * DAY;
 const types = eventPatterns
   .refine((list) => list.length > 0, { error: 'must hold at least one type' })
   .meta({
-    description: 'Event types, groups such as `ban.*`, or `*` for all types that the key may read',
+    description: 'Event types, groups such as `ban.*`, or `*` for all that the key may read',
     example: ['ban.*', 'link.created'],
   });
 /** A URL. What is allowed depends on the configuration of the service: `urlFaults` returns what is wrong. */
@@ -38,7 +38,7 @@ const seq = z
 const enabled = z.boolean({ error: 'must be true or false' });
 const secret = z.string().meta({
   id: 'WebhookSecret',
-  description: 'Signs the deliveries by the Standard Webhooks specification. It is shown only this once',
+  description: 'Signs the deliveries. It is shown only this once',
   example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYq=',
 });
 
@@ -94,7 +94,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       message: 'Webhook created',
       summary: 'Create a webhook',
       description:
-        'Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.',
+        'Deliveries are signed by the Standard Webhooks specification. A webhook has the scopes that the key that created it has now.',
       errors: { QUOTA_EXCEEDED: 'The guild has 25 webhooks', ...gone },
       quota: { quota: 'webhooks', limit: MAX_WEBHOOKS },
     }),
@@ -156,19 +156,19 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
             .min(0, { error: 'must be at least 0' })
             .max(MAX_GRACE_SECONDS, { error: `must be at most ${MAX_GRACE_SECONDS}` }),
         ).meta({
-          description: 'Seconds in which the previous secret signs too; 86400 (a day) by default',
+          description: 'Seconds in which the previous secret signs too; 86400 by default',
           example: DAY,
         }),
       }),
       data: z.object({
         id: uuidOut,
         secret,
-        previous_until: timestamp.meta({ description: 'Time until which the previous secret signs too' }),
+        previous_until: timestamp.meta({ description: 'Until when the previous secret signs too' }),
       }),
       status: 200,
       message: 'Secret rotated',
       summary: 'Rotate the secret of a webhook',
-      description: 'Returns a new secret. Until the end of the grace period deliveries have the signatures of both.',
+      description: 'Until the end of the grace period deliveries have the signatures of both secrets.',
       errors: noSuchWebhook,
     }),
     testWebhook: route({
@@ -189,7 +189,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       status: 200,
       message: 'Test event sent',
       summary: 'Send a test event to a webhook',
-      description: 'Sends an event of type `webhook.test` immediately, also to a disabled webhook. It is not retried.',
+      description: 'Sends `webhook.test` once, also to a disabled webhook.',
       errors: noSuchWebhook,
     }),
     listWebhookDeliveries: route({
@@ -205,7 +205,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
               event_id: uuidOut,
               seq: z.int().min(1).meta({ description: '`seq` of the event', example: 42 }),
               attempt: z.int().min(1).meta({ description: 'Delivery attempt, starting at 1', example: 1 }),
-              at: timestamp.meta({ description: 'Time of the attempt, in Unix seconds' }),
+              at: timestamp.meta({ description: 'Unix seconds' }),
               status: z.int().nullable().meta({ description: 'HTTP status; null without a response', example: 200 }),
               latency_ms: z.int().min(0).meta({ description: 'Time until the response or the failure', example: 38 }),
               error: z.string().nullable().meta({ description: 'Why there was no response', example: null }),
@@ -254,7 +254,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
         'With `from` the webhook goes back to that `seq`, and all events from there are sent again. With `event_ids` these events are sent once more.',
       errors: {
         NOT_FOUND: 'The guild has no such webhook, or the log has no such event that the webhook may read',
-        CONFLICT: 'The webhook is disabled, or has 1,000 failed events that wait for a retry',
+        CONFLICT: 'It is disabled, or has 1,000 failed events that wait for a retry',
         ...gone,
       },
     }),

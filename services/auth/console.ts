@@ -6,6 +6,7 @@ import { CONSOLE_KEY } from '#kit/security/principal.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
+import { JoinServiceService } from '#proto/gen/guild/members/v1/joins.ts';
 import type { AuthConfig } from './config.ts';
 import { ConsoleTelemetry } from './console-telemetry.ts';
 import { Access } from './domain/console/access.ts';
@@ -16,16 +17,20 @@ import { Rights } from './domain/console/rights.ts';
 import { ConsoleSessions } from './domain/console/sessions.ts';
 import { GuildAdmin } from './domain/guilds.ts';
 import { KeyAdmin } from './domain/keys.ts';
+import { Joins } from './domain/sign-in/joins.ts';
+import { PendingSignIns } from './domain/sign-in/pending.ts';
 import { ProviderRoles } from './domain/sign-in/provider-roles.ts';
 import { SignIn } from './domain/sign-in/sign-in.ts';
 import type { KeyEvents } from './events.ts';
 import { keyAdminHandlers } from './grpc/admin.ts';
-import { signInProviders } from './sign-in-providers.ts';
+import { joinClient, signInProviders } from './sign-in-providers.ts';
 import { limitedDatabase } from './store/console/limited-database.ts';
 import type { AuthTelemetry } from './telemetry.ts';
 
 /** Longer than a service works on one batch of an erasure. */
 const ERASURE_DEADLINE_MS = 4_000;
+/** Longer than members takes to evaluate the bindings of a person and to call the chat platform. */
+const JOIN_DEADLINE_MS = 10_000;
 /** Short, so that a request fails fast while a service is down. */
 const ERASURE_CONNECT_MS = 500;
 
@@ -44,7 +49,9 @@ export function buildConsole(service: ServiceContext<AuthConfig>, options: Conso
   const database = limitedDatabase(options.database);
   const telemetry = new ConsoleTelemetry(metrics, log);
   const shared = { database, clock, telemetry, random: randomBytes };
-  const providers = signInProviders(config, { breakers, metrics, clock });
+  const platform = { breakers, metrics, clock };
+  const providers = signInProviders(config, platform);
+  const pending = new PendingSignIns(shared);
   const rights = new Rights({ ...shared, ring, roles: new ProviderRoles(providers) });
   const sessions = new ConsoleSessions({ ...shared, rights, isAnyGuildAllowed: config.CONSOLE_ANY_GUILD });
   const keys = new KeyAdmin({ ...shared, telemetry: options.telemetry, events: options.events });
@@ -54,7 +61,16 @@ export function buildConsole(service: ServiceContext<AuthConfig>, options: Conso
     sessions,
     links: new Links({ ...shared, sessions, consoleUrl: config.CONSOLE_URL }),
     signer: new RequestSigner({ sessions, ring, clock: processClock, telemetry }),
-    signIn: new SignIn({ ...shared, providers, sessions }),
+    signIn: new SignIn({ pending, providers, sessions, telemetry }),
+    joins: new Joins({
+      pending,
+      discord: joinClient(config, platform),
+      members: service.client(JoinServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
+        dependency: 'members-joins',
+        deadlineMs: JOIN_DEADLINE_MS,
+        repeatable: ['checkJoin'],
+      }),
+    }),
     access,
     personalData: new PersonalData({ ...personalDataClients(service, options.own(database)), keys, access }),
     admin: keyAdminHandlers({ database, keys, guilds, ring, clock }),

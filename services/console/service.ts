@@ -19,6 +19,7 @@ import { auditHandlers } from './http/audit.ts';
 import { addEndpoints } from './http/endpoints.ts';
 import { eventHandlers } from './http/events.ts';
 import { Gate } from './http/gate.ts';
+import { joinHandlers } from './http/join.ts';
 import { keyHandlers } from './http/keys.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import { sessionHandlers } from './http/sessions.ts';
@@ -36,6 +37,8 @@ const REQUEST_MS = 15_000;
 const HEADERS_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 
+/** Longer than the calls of auth to the chat platform and to members. */
+const JOIN_DEADLINE_MS = 15_000;
 /** Calls that auth may receive twice without harm. */
 const REPEATABLE = [
   ...(['listProviders', 'getSession', 'checkSessions', 'listSessions', 'endSessions', 'signRequest'] as const),
@@ -50,6 +53,10 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
   build(service) {
     const { config, clock, log, metrics } = service;
     const auth = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { repeatable: REPEATABLE });
+    const joins = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
+      dependency: 'auth-joins',
+      deadlineMs: JOIN_DEADLINE_MS,
+    });
     const trusted = new AddressList(config.TRUSTED_PROXIES);
     const addressOf = (request: Parameters<typeof browserAddress>[0]) => browserAddress(request, trusted);
     const telemetry = new ConsoleTelemetry(metrics, log);
@@ -71,6 +78,7 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
     const forwarder = new Forwarder({ gate, auth, persons, limiter, clock, upstreams, addressOf, telemetry });
     const handlers = {
       ...signInHandlers({ auth, log }),
+      ...joinHandlers({ auth: joins, log }),
       ...sessionHandlers(auth, persons, config.PUBLIC_URL ?? null),
       ...accessHandlers(auth),
       ...keyHandlers(auth),

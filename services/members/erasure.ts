@@ -81,6 +81,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.known_ranks', holds: 'other', users: byBoth },
   { table: 'members.verification_tokens', holds: 'verification_tokens', users: byBoth },
   { table: 'members.grants', holds: 'role_grants', users: byChatId },
+  { table: 'members.role_invites', holds: 'other', users: byChatId },
   { table: 'members.member_locks', holds: 'other', users: byChatId },
   { table: 'members.mirror_members', holds: 'other', users: byChatId },
   // An unavailable guild is not current, and is read from the chat platform again.

@@ -63,6 +63,15 @@ export class MemberEvents {
     return this.#recorder.record(transaction, [{ guildId, type: 'sync.requested', data }]);
   }
 
+  /** Records that somebody has invited a linked account, for the audit. */
+  inviteCreated(
+    transaction: Transaction,
+    guildId: string,
+    data: { chat_id: string; role_ids: string[]; expires_at: number | null },
+  ): Promise<void> {
+    return this.#recorder.record(transaction, [{ guildId, type: 'invite.created', data }]);
+  }
+
   /** Records a change of the guild's settings, for the audit. */
   settingsUpdated(transaction: Transaction, guildId: string, change: { data: object; before: object }): Promise<void> {
     return this.#recorder.record(transaction, [{ guildId, type: 'settings.updated', ...change }]);

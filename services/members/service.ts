@@ -5,7 +5,7 @@ import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
-import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { Retention } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { queueLimits } from '#kit/service/config.ts';
@@ -24,11 +24,13 @@ import { UsageServiceService } from '#proto/gen/guild/common/v1/usage.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { ChatAdminServiceService } from '#proto/gen/guild/members/v1/chat.ts';
+import { JoinServiceService } from '#proto/gen/guild/members/v1/joins.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { GuildSettingsServiceService } from '#proto/gen/guild/members/v1/settings.ts';
 import { TimeoutServiceService } from '#proto/gen/guild/members/v1/timeouts.ts';
 import { directoryRoutes } from '#proto/rest/directory.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
+import { invitesRoutes } from '#proto/rest/invites.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
 import { previewRoutes } from '#proto/rest/preview.ts';
 import { settingsRoutes } from '#proto/rest/settings.ts';
@@ -69,17 +71,21 @@ import { erasureRules } from './erasure.ts';
 import { MemberEvents } from './events.ts';
 import { chatAdminMethods } from './grpc/chat-admin.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
+import { joinMethods } from './grpc/joins.ts';
 import { membersMethods } from './grpc/members.ts';
 import { settingsMethods } from './grpc/settings.ts';
 import { timeoutMethods } from './grpc/timeouts.ts';
 import { directoryHandlers } from './http/directory.ts';
 import { guildsHandlers } from './http/guilds.ts';
+import { invitesHandlers } from './http/invites.ts';
 import { membersHandlers } from './http/members.ts';
 import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
+import { buildJoins } from './joins.ts';
 import { Mirror } from './mirror/mirror.ts';
+import { retentionRules } from './retention.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MemberReportTelemetry } from './telemetry/member-reports.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
@@ -87,9 +93,6 @@ import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RankPollTelemetry } from './telemetry/rank-polls.ts';
 import { SettingsTelemetry } from './telemetry/settings.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
-
-const MINUTE = 60;
-const DAY = 24 * 3600;
 
 /**
  * The deadline in milliseconds of calls to the bindings service, which responds within 6 s; the gateway's timeout for
@@ -167,6 +170,20 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       views: changeViews,
     });
     const verification = new Verification({ tokens, changes, game, telemetry });
+    const { invites, oauthJoins } = buildJoins({
+      database,
+      idempotency,
+      locks,
+      changes: roleChanges,
+      bindings,
+      chat,
+      nicknames: automaticNicknames,
+      roleTasks,
+      events,
+      platform: discord,
+      metrics,
+      log,
+    });
     const jobTelemetry = new JobTelemetry(metrics, log);
     const wake = () => worker.wake(JOB_QUEUE);
     const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
@@ -239,6 +256,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveInternal(grpc, TimeoutServiceService, timeoutMethods(timeouts));
+    service.serveInternal(grpc, JoinServiceService, joinMethods(oauthJoins));
     service.serveInternal(grpc, GuildSettingsServiceService, settingsMethods(settings));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
@@ -259,9 +277,18 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveOperators(grpc, ChatAdminServiceService, chatAdminMethods(discord.application));
     service.serveHttp(
       config,
-      { ...membersRoutes, ...guildsRoutes, ...directoryRoutes, ...syncRoutes, ...previewRoutes, ...settingsRoutes },
+      {
+        ...membersRoutes,
+        ...invitesRoutes,
+        ...guildsRoutes,
+        ...directoryRoutes,
+        ...syncRoutes,
+        ...previewRoutes,
+        ...settingsRoutes,
+      },
       {
         ...membersHandlers({ lookup, tokens, verification }),
+        ...invitesHandlers({ invites }),
         ...guildsHandlers({ members }),
         ...directoryHandlers({ search, names, explanations }),
         ...syncHandlers({ roles, nicknames, jobs, previews }),
@@ -271,22 +298,3 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     );
   },
 };
-
-/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
-export const retentionRules = (config: MembersConfig): RetentionRule[] => [
-  { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
-  { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
-  { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
-  // Longer than any read of the chat platform takes.
-  { table: 'members.mirror_members', column: 'left_at', seconds: 10 * MINUTE },
-  { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
-  // Only killed processes leave locks behind; all other locks are released.
-  { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
-  { table: 'members.member_reports', column: 'hour', seconds: DAY },
-  { table: 'members.timeout_changes', column: 'changed_at', seconds: 7 * DAY },
-  { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
-  { table: 'members.known_ranks', column: 'seen_at', seconds: config.RETENTION_KNOWN_RANKS_SECONDS },
-  { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
-  { table: 'members.binding_previews', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
-  { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
-];

@@ -13,6 +13,8 @@ const DEFAULTS = {
   mirror_bans: { universe_ids: [], exclude_alts: false },
   mirror_timeouts: false,
   push_commands: false,
+  invite_channel_id: null,
+  oauth_join: false,
 };
 
 const fixture = new MembersFixture();
@@ -49,9 +51,11 @@ test('a change keeps the other settings, and belongs to one guild', async () => 
   expect(await get(OTHER_GUILD)).toEqual(DEFAULTS);
 });
 
-test('null removes the nickname template', async () => {
-  await patch({ nickname_template: '{rank_name} {game_username}' });
-  expect((await patch({ nickname_template: null })).body.data).toEqual(DEFAULTS);
+test('null removes the nickname template and the channel of invites', async () => {
+  await patch({ nickname_template: '{rank_name} {game_username}', invite_channel_id: GUILD, oauth_join: true });
+  expect(await get()).toMatchObject({ invite_channel_id: GUILD, oauth_join: true });
+  const removed = await patch({ nickname_template: null, invite_channel_id: null, oauth_join: false });
+  expect(removed.body.data).toEqual(DEFAULTS);
 });
 
 test('every fault is reported, and nothing is changed', async () => {
@@ -60,10 +64,17 @@ test('every fault is reported, and nothing is changed', async () => {
     sync_on_join: 'yes',
     nickname_template: '{name}',
     mirror_bans: { universe_ids, exclude_alts: 1 },
+    invite_channel_id: 'general',
   });
   expect([response.status, response.body.details.errors.map(({ path }: { path: string }) => path)]).toEqual([
     400,
-    ['body.sync_on_join', 'body.nickname_template', 'body.mirror_bans.universe_ids', 'body.mirror_bans.exclude_alts'],
+    [
+      'body.sync_on_join',
+      'body.nickname_template',
+      'body.mirror_bans.universe_ids',
+      'body.mirror_bans.exclude_alts',
+      'body.invite_channel_id',
+    ],
   ]);
   expect(await get()).toEqual(DEFAULTS);
 });

@@ -52,6 +52,8 @@ export interface ChatStanding {
   managesRoles: boolean;
   /** True if the bot may time out members whose highest role is below its own. */
   timesOutMembers: boolean;
+  /** True if the bot may create invites, unless a channel forbids it. */
+  createsInvites: boolean;
 }
 
 /** A page of a guild's members, ordered by chat ID. */
@@ -77,6 +79,64 @@ export interface ChatChangeRequest {
    * sent.
    */
   beforeCall?: () => Promise<void>;
+}
+
+/** A request to create an invite that only one account can accept, once. */
+export interface ChatInviteRequest {
+  guildId: string;
+  /** The channel that the invite opens. */
+  channelId: string;
+  /** The account that can accept the invite. */
+  chatId: string;
+  /** The roles that the account gets when it accepts. The caller must have checked that they are assignable. */
+  roleIds: readonly string[];
+  /** How long the invite is valid, in seconds, at most seven days. */
+  maxAgeSeconds: number;
+  /** The reason that the chat platform shows in its audit log of the guild, at most 512 characters. */
+  reason: string;
+}
+
+export interface ChatInvite {
+  url: string;
+  /** null if the platform does not report it. */
+  expiresAt: Date | null;
+}
+
+/** Why the chat platform creates no invite. */
+export type ChatInviteRefusal =
+  | 'no such channel'
+  | 'no such role'
+  | 'no such account'
+  | 'not permitted'
+  | 'too many invites';
+
+/** Creates invites on the chat platform. Its function throws the same errors as those of ChatPlatform. */
+export interface ChatInvites {
+  createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRefusal>;
+}
+
+/** A request to add an account to a guild, which its person allows with an access token of the bot's application. */
+export interface ChatJoinRequest extends ChatChangeRequest {
+  accessToken: string;
+  /** The roles that the account gets. The caller must have checked that they are assignable. */
+  roleIds: readonly string[];
+  /** The nickname that the account gets; undefined for none. Needs the permission to manage nicknames. */
+  nickname: string | undefined;
+}
+
+/** The outcome of adding an account to a guild. A member stays unchanged. */
+export type ChatJoin =
+  | 'joined'
+  | 'is member'
+  | 'no such role'
+  | 'not permitted'
+  | 'not allowed by the person'
+  | 'banned'
+  | 'too many guilds';
+
+/** Adds accounts to guilds. Its function throws the same errors as those of ChatPlatform. */
+export interface ChatJoins {
+  addMember(request: ChatJoinRequest): Promise<ChatJoin>;
 }
 
 /** The application to which the bot belongs. */

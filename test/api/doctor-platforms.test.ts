@@ -11,7 +11,7 @@ import {
 } from './fixtures/guild-state.ts';
 
 /** Checks that a guild has only if its settings, or the configuration, need them. */
-const IF_NEEDED = new Set(['bot_times_out_members', 'chat_websocket', 'game_platform_rights']);
+const IF_NEEDED = new Set(['bot_creates_invites', 'bot_times_out_members', 'chat_websocket', 'game_platform_rights']);
 
 let state: GuildStateFixture;
 

@@ -72,6 +72,7 @@ async function recordMembers(): Promise<void> {
   await recording.record('listRoles');
   await recording.record('updateSettings');
   await recording.record('getSettings');
+  await recording.record('createInvite');
   await recording.record('listMembers');
   await recording.record('getMember');
   await recording.record('searchPeople');

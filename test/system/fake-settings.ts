@@ -16,6 +16,7 @@ const DEFAULTS: GuildSettings = {
   mirrorBansExcludeAlts: false,
   mirrorTimeouts: false,
   pushCommands: false,
+  oauthJoin: false,
   version: 0,
 };
 

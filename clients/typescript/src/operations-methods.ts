@@ -16,6 +16,7 @@ import type {
   CheckShieldBatchResult,
   CheckShieldResult,
   CreatedPunishment,
+  CreateInviteArgs,
   CreateVerificationTokenArgs,
   CreateVerificationTokenResult,
   CreateWebhookArgs,
@@ -57,6 +58,7 @@ import type {
   GetVerificationTokenResult,
   GetWebhookArgs,
   GuildSettings,
+  Invite,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -202,7 +204,7 @@ export class OperationMethods extends Client {
   /**
    * Add a role binding.
    *
-   * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. It is saved only if the role and its target exist on their platforms. Fields that the type does not use are validated and ignored.
+   * Gives a chat role to members with matching game data at the next sync. It is saved only if the role and its target exist on their platforms. Fields that the type does not use are validated and ignored.
    */
   addBinding(args: AddBindingArgs, options?: CallOptions): Promise<Binding> {
     return operations.addBinding(this, args, options);
@@ -229,7 +231,7 @@ export class OperationMethods extends Client {
   /**
    * Test a binding for a member.
    *
-   * Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.
+   * For bindings of type `group_rank`, `verified` and `unverified`.
    */
   testBinding(args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
     return operations.testBinding(this, args, options);
@@ -238,7 +240,7 @@ export class OperationMethods extends Client {
   /**
    * Validate a binding configuration.
    *
-   * Checks whether the group exists and whether a user can match the rank range. Nothing is saved.
+   * Checks that the group exists and the range can match. Nothing is saved.
    */
   validateBinding(args: ValidateBindingArgs, options?: CallOptions): Promise<ValidateBindingResult> {
     return operations.validateBinding(this, args, options);
@@ -277,7 +279,7 @@ export class OperationMethods extends Client {
   /**
    * Create a verification token.
    *
-   * Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
+   * The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
    *
    * The key needs the scope `verify:write`.
    */
@@ -300,7 +302,7 @@ export class OperationMethods extends Client {
   /**
    * Redeem a verification code or token.
    *
-   * Links the accounts. Call it from the game server, which knows the game account of the player.
+   * Call it from the game server, which knows the game account of the player.
    *
    * The key needs the scope `verify:write`.
    */
@@ -328,6 +330,17 @@ export class OperationMethods extends Client {
    */
   unlinkAccount(args: UnlinkAccountArgs, options?: CallOptions): Promise<UnlinkAccountResult> {
     return operations.unlinkAccount(this, args, options);
+  }
+
+  /**
+   * Invite a linked user, with roles.
+   *
+   * Only the linked chat account can accept it, once, within an hour. The same invite is returned for a minute.
+   *
+   * The key needs the scope `verify:write`.
+   */
+  createInvite(args: CreateInviteArgs, options?: CallOptions): Promise<Invite> {
+    return operations.createInvite(this, args, options);
   }
 
   /**
@@ -413,7 +426,7 @@ export class OperationMethods extends Client {
   /**
    * Explain the roles of a member binding by binding.
    *
-   * Every role that has a binding or that a sync assigned. Nothing is changed.
+   * Every role that has a binding or that a sync assigned.
    *
    * The key needs the scope `members:read`.
    */
@@ -435,7 +448,7 @@ export class OperationMethods extends Client {
   /**
    * Sync the roles of all verified members for a game group.
    *
-   * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead.
+   * Syncs the roles with a binding to this group, or with a `verified` or `unverified` binding, by all their bindings. An unfinished job of the group is returned instead.
    *
    * The key needs the scope `sync:write`.
    */
@@ -468,7 +481,7 @@ export class OperationMethods extends Client {
   /**
    * Preview what a binding would do to all members.
    *
-   * Starts a job that computes who would gain or lose the role. Nothing is changed. A newer preview of the guild ends an unfinished one.
+   * Starts a job. Nothing is changed. A newer preview of the guild ends an unfinished one.
    */
   previewBinding(args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
     return operations.previewBinding(this, args, options);
@@ -499,7 +512,7 @@ export class OperationMethods extends Client {
   /**
    * Get the moderation status of up to 25 players.
    *
-   * Bans, mutes and the flagged list in one request, for example when players join.
+   * Bans, mutes and the flagged list in one request.
    *
    * The key needs the scope `moderation:read`.
    */
@@ -530,7 +543,7 @@ export class OperationMethods extends Client {
   /**
    * Ban a player.
    *
-   * Live game servers in its scope receive a command about it.
+   * Live servers in its scope get a command.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -541,7 +554,7 @@ export class OperationMethods extends Client {
   /**
    * Mute a player.
    *
-   * Live game servers in its scope receive a command about it.
+   * Live servers in its scope get a command.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -552,7 +565,7 @@ export class OperationMethods extends Client {
   /**
    * Unban a player.
    *
-   * Live game servers in its scope receive a command about it.
+   * Live servers in its scope get a command.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -563,7 +576,7 @@ export class OperationMethods extends Client {
   /**
    * Unmute a player.
    *
-   * Live game servers in its scope receive a command about it.
+   * Live servers in its scope get a command.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -631,7 +644,7 @@ export class OperationMethods extends Client {
   /**
    * Put a player on the guild's flagged list.
    *
-   * Flags a player in this guild, or replaces the entry that the guild has. The entry takes precedence over one that operators have made for all guilds.
+   * Replaces an entry of the guild. It takes precedence over one that operators have made for all guilds.
    *
    * The key needs the scope `moderation:write`.
    */
@@ -669,7 +682,7 @@ export class OperationMethods extends Client {
   /**
    * Get everything about one player.
    *
-   * Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
+   * The entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
    *
    * The key needs the scope `moderation:read`.
    */
@@ -691,7 +704,7 @@ export class OperationMethods extends Client {
   /**
    * Register a game place.
    *
-   * Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.
+   * Repeat it to update the name and version. A place that was not registered again for 400 days is deleted.
    *
    * The key needs the scope `activity:write`.
    */
@@ -713,7 +726,7 @@ export class OperationMethods extends Client {
   /**
    * Start a staff session.
    *
-   * Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.
+   * Resumes an open session. After three missed heartbeats (180 s) a session ends, at the time of the last one.
    *
    * The key needs the scope `activity:write`.
    */
@@ -746,7 +759,7 @@ export class OperationMethods extends Client {
   /**
    * Send a server heartbeat.
    *
-   * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
+   * Acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
    *
    * The key needs the scope `server:write`.
    */
@@ -757,7 +770,7 @@ export class OperationMethods extends Client {
   /**
    * Poll for commands.
    *
-   * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. Commands are leased and delivered again as with `sendServerHeartbeat`.
+   * With `wait` the response is delayed until there is a command (long polling). An unknown server gets no commands. Commands are leased and delivered again as with `sendServerHeartbeat`.
    *
    * The key needs the scope `server:write`.
    */
@@ -768,7 +781,7 @@ export class OperationMethods extends Client {
   /**
    * Acknowledge a command.
    *
-   * Reports the result of a command. Repeating the same acknowledgement changes nothing.
+   * Repeating the same acknowledgement changes nothing.
    *
    * The key needs the scope `server:write`.
    */
@@ -811,7 +824,7 @@ export class OperationMethods extends Client {
   /**
    * Get a report of staff members' activity.
    *
-   * The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.
+   * Sessions over midnight are split, and counted where they started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A page may have fewer than `limit` staff members: the last one has no `next_cursor`.
    *
    * The key needs the scope `activity:read`.
    */
@@ -827,7 +840,7 @@ export class OperationMethods extends Client {
   /**
    * List live game servers.
    *
-   * The live servers of the guild as of their last heartbeats, ordered by ID.
+   * As of their last heartbeats, ordered by ID.
    *
    * The key needs the scope `server:read`.
    */
@@ -865,7 +878,7 @@ export class OperationMethods extends Client {
   /**
    * Send a command to game servers.
    *
-   * Sends a command to one server, or to the live servers of a place or of the guild; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
+   * For one server, or the live servers of a place or of the guild; never for servers that become live later. If none is live, the command has no servers. `ban` and `mute` only notify game servers and write no ban.
    *
    * The key needs the scope `commands:write`.
    */
@@ -876,7 +889,7 @@ export class OperationMethods extends Client {
   /**
    * List commands.
    *
-   * Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+   * With outcomes, also those of operators and of bans and mutes, for 7 days after their end. An expired command is listed with `state=finished` within 5 s.
    *
    * The key needs the scope `commands:read`.
    */
@@ -892,7 +905,7 @@ export class OperationMethods extends Client {
   /**
    * Get a command and its servers.
    *
-   * A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+   * A server that has not received the command is listed as long as it is stored: an hour after it was live.
    *
    * The key needs the scope `commands:read`.
    */
@@ -908,7 +921,7 @@ export class OperationMethods extends Client {
   /**
    * Cancel a command.
    *
-   * Cancels a command for every server that has not received it. Servers that have received it may still execute and acknowledge it.
+   * Servers that have received it may still execute and acknowledge it.
    *
    * The key needs the scope `commands:write`.
    */
@@ -919,7 +932,7 @@ export class OperationMethods extends Client {
   /**
    * List events.
    *
-   * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.
+   * In order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.
    *
    * The key needs the scope `events:read`.
    */
@@ -952,7 +965,7 @@ export class OperationMethods extends Client {
   /**
    * Create a webhook.
    *
-   * Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.
+   * Deliveries are signed by the Standard Webhooks specification. A webhook has the scopes that the key that created it has now.
    *
    * The key needs the scope `webhooks:write`.
    */
@@ -992,7 +1005,7 @@ export class OperationMethods extends Client {
   /**
    * Rotate the secret of a webhook.
    *
-   * Returns a new secret. Until the end of the grace period deliveries have the signatures of both.
+   * Until the end of the grace period deliveries have the signatures of both secrets.
    *
    * The key needs the scope `webhooks:write`.
    */
@@ -1003,7 +1016,7 @@ export class OperationMethods extends Client {
   /**
    * Send a test event to a webhook.
    *
-   * Sends an event of type `webhook.test` immediately, also to a disabled webhook. It is not retried.
+   * Sends `webhook.test` once, also to a disabled webhook.
    *
    * The key needs the scope `webhooks:write`.
    */
@@ -1044,7 +1057,7 @@ export class OperationMethods extends Client {
   /**
    * Get the guild's usage and quotas.
    *
-   * Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
+   * Requests appear a few seconds after their response. Those that are rejected with 401 or 403, and those without a category, are not counted.
    */
   getUsage(options?: CallOptions): Promise<GetUsageResult> {
     return operations.getUsage(this, options);
@@ -1053,7 +1066,7 @@ export class OperationMethods extends Client {
   /**
    * Check the set-up of the guild.
    *
-   * Checks the bot, bindings, keys, game servers and webhooks, and says what to do. A platform or service that does not respond is a failed check. Results may be 30 s old.
+   * A platform or service that does not respond is a failed check. Results may be 30 s old.
    *
    * The key needs the scope `sync:read`.
    */

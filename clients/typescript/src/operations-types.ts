@@ -115,7 +115,7 @@ export type Webhook = {
   guild_id: GuildId;
   /** Where events are sent */
   url: string;
-  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all that the key may read */
   types: string[];
   /** Note of its owner */
   description: string | null;
@@ -123,11 +123,11 @@ export type Webhook = {
   format: WebhookFormat;
   /** False: no events are sent */
   enabled: boolean;
-  /** `gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: the key that created it was revoked; null if it is enabled */
+  /** `gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: its key was revoked */
   disabled_reason: WebhookDisabledReason | null;
   /** `seq` up to which events were sent, or left out because of their type, or failed and are retried */
   delivered_seq: number;
-  /** Time of the first failure since the last successful delivery; null if there is none */
+  /** The first failure since the last success; null if there is none */
   failing_since: TimestampOrNull;
   created_at: Timestamp;
 };
@@ -223,9 +223,9 @@ export type CommandRecord = {
   /** The place whose servers it is for; null for one server or every place */
   place_id: number | null;
   state: CommandState;
-  /** Time after which it is not delivered */
+  /** It is not delivered after this */
   expires_at: Timestamp;
-  /** Time at which it was cancelled */
+  /** When it was cancelled */
   cancelled_at: TimestampOrNull;
   outcome: CommandOutcome;
 } & CommandContent;
@@ -250,7 +250,7 @@ export type GameServer = {
   place_id: number;
   /** Universe ID of the game */
   universe_id: number | null;
-  /** Number of players on the server */
+  /** Players on the server */
   player_count: number;
   /** Maximum number of players on the server */
   max_players: number;
@@ -260,9 +260,9 @@ export type GameServer = {
   plugin_version: string | null;
   /** Start of the server; null if it was not reported */
   started_at: TimestampOrNull;
-  /** Time of the last heartbeat */
+  /** The last heartbeat */
   heartbeat_at: Timestamp;
-  /** Time until which the server counts as live without another heartbeat */
+  /** Until then it counts as live without another heartbeat */
   live_until: Timestamp;
 };
 
@@ -270,13 +270,13 @@ export type GameServer = {
 export type QueuedJob = {
   /** ID of the job, for `GET /sync/jobs/{jobId}` */
   job_id: Uuid;
-  /** Number of verified members of the guild */
+  /** Verified members of the guild */
   total: number;
 };
 
 /** A lifted ban or mute */
 export type LiftedPunishment = {
-  /** Number of lifted entries. This one is the global one, or the newest if none is global */
+  /** Lifted entries. This one is the global one, or the newest if none is global */
   lifted_count: number;
 } & LiftedPunishmentEvent;
 
@@ -304,9 +304,9 @@ export type StaffAction = {
   details: {
     [name: string]: unknown;
   } | null;
-  /** Time of the action */
+  /** When it was done */
   occurred_at: Timestamp;
-  /** Time at which the action was logged */
+  /** When it was logged */
   created_at: Timestamp;
 };
 
@@ -408,7 +408,7 @@ export type ExplainedRole = {
   role_name: string | null;
   /** True if the member has the role */
   has_role: boolean;
-  /** What a sync would do. `none`: the member does not have the role and does not get it */
+  /** What a sync would do. `none`: the member neither has nor gets the role */
   action: 'add' | 'remove' | 'keep' | 'none';
   /** Why the bot cannot change the role; null if it can */
   blocked: RoleFailure | null;
@@ -435,7 +435,7 @@ export type Binding = {
   /** Position in the list: lower values come first */
   priority: number | null;
   authority?: BindingAuthority;
-  /** Further conditions, all of which must match as well */
+  /** Must all match as well */
   conditions?: BindingCondition[];
   /** Template of the nicknames of members who match */
   nickname_template?: string;
@@ -510,13 +510,13 @@ export type ApiKey = {
   /** Requests per minute; null if the key has no limit of its own */
   rate_limit: number | null;
   created_at: Timestamp;
-  /** Time from which the key no longer works; null if it does not expire */
+  /** When it stops to work; null if it does not expire */
   expires_at: TimestampOrNull;
-  /** Time at which the key was revoked; null if it is not revoked */
+  /** When it was revoked; null if it is not */
   revoked_at: TimestampOrNull;
-  /** Time until which the replaced secret works; null if there is none */
+  /** Until when the replaced secret works; null if there is none */
   rotated_until: TimestampOrNull;
-  /** Time of the last use, to within two minutes; null if the key was not used */
+  /** The last use, to within two minutes; null if there is none */
   last_used_at: TimestampOrNull;
 };
 
@@ -527,7 +527,6 @@ export type WebhookDelivery = {
   seq: number;
   /** Delivery attempt, starting at 1 */
   attempt: number;
-  /** Time of the attempt, in Unix seconds */
   at: Timestamp;
   /** HTTP status; null without a response */
   status: number | null;
@@ -577,6 +576,16 @@ export type StaffReportInterval = {
   ends_at: Timestamp;
 };
 
+/** An invite for one account */
+export type Invite = {
+  chat_id: ChatId;
+  /** Null for a member */
+  url: string | null;
+  /** Roles that the invite gives */
+  role_ids: RoleId[];
+  expires_at: TimestampOrNull;
+};
+
 /** Chat account ID (snowflake) */
 export type ChatId = string;
 
@@ -615,24 +624,6 @@ export type StaffReportUnit = 'day' | 'week';
 
 /** Name of the quota, as in `details.quota` of QUOTA_EXCEEDED */
 export type QuotaName = 'live_servers' | 'shield_entries' | 'staff_actions_per_day' | 'webhooks';
-
-/** Number of servers by outcome */
-export type CommandOutcome = {
-  /** Number of servers that it is for */
-  servers: number;
-  /** Servers that received it */
-  delivered: number;
-  /** Servers that acknowledged it with `success` */
-  succeeded: number;
-  /** Servers that acknowledged it with `failed` */
-  failed: number;
-  /** Servers that acknowledged it with `rejected` */
-  rejected: number;
-  /** Servers that did not acknowledge it in time */
-  expired: number;
-  /** Servers that did not receive it, because it was cancelled */
-  cancelled: number;
-};
 
 /** One entry of the moderation log */
 export type ModerationLogEntry = {
@@ -750,14 +741,32 @@ export type EventWithMemberRolesEvent = {
 /** Rows of one kind */
 export type RetainedRows = {
   kind: RetainedKind;
-  /** Number of rows */
+  /** Rows */
   rows: number;
 };
 
 /** Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted */
 export type Duration = number | DurationText;
 
-/** Signs the deliveries by the Standard Webhooks specification. It is shown only this once */
+/** Servers by outcome */
+export type CommandOutcome = {
+  /** Servers that it is for */
+  servers: number;
+  /** Servers that received it */
+  delivered: number;
+  /** Servers that acknowledged it with `success` */
+  succeeded: number;
+  /** Servers that acknowledged it with `failed` */
+  failed: number;
+  /** Servers that acknowledged it with `rejected` */
+  rejected: number;
+  /** Servers that did not acknowledge it in time */
+  expired: number;
+  /** Servers that did not receive it, because it was cancelled */
+  cancelled: number;
+};
+
+/** Signs the deliveries. It is shown only this once */
 export type WebhookSecret = string;
 
 /** Something that happened to the data of a guild, by `type` */
@@ -896,7 +905,7 @@ export type EventWithNicknameChange = {
 /** The progress of a sync of all members, or of a preview */
 export type SyncJob = {
   state: SyncJobState;
-  /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members left out, and last why the job is paused or has failed */
+  /** The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number left out, and why the job is paused or has failed */
   errors: {
     chat_id: ChatIdOrNull;
     role_id: RoleId | null;
@@ -931,9 +940,9 @@ export type CommandServer = {
   server_id: string;
   /** `queued` or `leased` while it waits for an acknowledgement, then the acknowledged status, `expired` or `cancelled` */
   state: 'queued' | 'leased' | 'expired' | 'cancelled' | 'success' | 'failed' | 'rejected';
-  /** Number of deliveries */
+  /** Deliveries */
   attempt: number;
-  /** Time of the acknowledgement */
+  /** When it was acknowledged */
   acked_at: TimestampOrNull;
   /** Result that the server reported, or null */
   result: unknown;
@@ -1036,15 +1045,15 @@ export type BindingType = 'group_rank' | 'gamepass' | 'asset' | 'badge' | 'accou
 export type StaffReportCounts = {
   /** First day of the interval in the time zone of the report */
   date: string;
-  /** Number of sessions that started in the interval */
+  /** Sessions that started in the interval */
   sessions: number;
   /** Seconds of sessions in the interval, including idle ones */
   seconds: number;
   /** Idle seconds in the interval; those of a session are spread evenly over it */
   idle_seconds: number;
-  /** Number of actions of all types */
+  /** Actions of all types */
   action_count: number;
-  /** Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count` */
+  /** Actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count` */
   actions: {
     [name: string]: number;
   };
@@ -1059,11 +1068,11 @@ export type SyncResult = {
   nickname: null;
   /** Result of the evaluated bindings */
   bindings: {
-    /** Number of bindings that were evaluated */
+    /** Bindings that were evaluated */
     evaluated: number;
-    /** Number of bindings that the member matches */
+    /** Bindings that the member matches */
     matched: number;
-    /** Number of bindings that could not be evaluated; their roles are neither assigned nor removed */
+    /** Bindings that could not be evaluated; their roles are neither assigned nor removed */
     unknown: number;
   };
   /** True for a dry run, which changes nothing */
@@ -1074,11 +1083,11 @@ export type SyncResult = {
 export type PreviewResult = {
   roles: {
     role_id: RoleId;
-    /** Number of members who would get the role */
+    /** Members who would get the role */
     gained: number;
-    /** Number of members who would lose the role */
+    /** Members who would lose the role */
     lost: number;
-    /** Number of members for whom the game platform cannot tell */
+    /** Members for whom the game platform cannot tell */
     unknown: number;
   }[];
   /** The first 100 changes */
@@ -1161,6 +1170,10 @@ export type GuildSettings = {
   mirror_timeouts: boolean;
   /** Wake game servers for new commands */
   push_commands: boolean;
+  /** Channel of `POST /verification/invite`; null for none */
+  invite_channel_id: string | null;
+  /** Linked users can join at `/join/{guildId}` of the console */
+  oauth_join: boolean;
 };
 
 /** When members lose the role who match none of its bindings. `grant`: never; `managed`: if a sync assigned it; `own`: always. If omitted, `own` for verified members, otherwise `managed` */
@@ -1212,7 +1225,7 @@ export type AcknowledgeCommandResult = {
 export type BindingAuthorityOrNull = BindingAuthority | null;
 
 export type CancelCommandResult = {
-  /** Number of servers that will not receive it */
+  /** Servers that will not receive it */
   cancelled: number;
 };
 
@@ -1566,7 +1579,7 @@ export type RoleChanges = {
 export type RotateWebhookSecretResult = {
   id: Uuid;
   secret: WebhookSecret;
-  /** Time until which the previous secret signs too */
+  /** Until when the previous secret signs too */
   previous_until: Timestamp;
 };
 
@@ -1579,9 +1592,9 @@ export type SearchPeopleResult = {
 export type SendCommandResult = {
   /** Command ID */
   command_id: Uuid;
-  /** Number of servers that the command is for */
+  /** Servers that the command is for */
   servers: number;
-  /** Time after which it is not delivered */
+  /** It is not delivered after this */
   expires_at: Timestamp;
 };
 
@@ -1614,13 +1627,13 @@ export type StartStaffSessionResult = {
 };
 
 export type SyncJobProgress = {
-  /** Number of verified members of the guild */
+  /** Verified members of the guild */
   total: number;
-  /** Number of members processed. Users who left the guild are counted at the end */
+  /** Members processed. Users who left the guild are counted at the end */
   done: number;
-  /** Number of members whose roles or nickname changed */
+  /** Members whose roles or nickname changed */
   changed: number;
-  /** Number of members with a role that could not be changed */
+  /** Members with a role that could not be changed */
   failed: number;
   started_at: TimestampOrNull;
   finished_at: TimestampOrNull;
@@ -1718,7 +1731,7 @@ export type ReverseLookupArgs =
 export type AddBindingArgs = {
   chat_role_id: RoleId;
   authority?: BindingAuthorityOrNull;
-  /** Further conditions, all of which must match as well */
+  /** Must all match as well */
   conditions?: BindingConditionInput[] | null;
   /** Position in the list: lower values come first */
   priority?: number | null;
@@ -1775,7 +1788,7 @@ export type UpdateBindingArgs = {
   /** New priority; null removes it */
   priority?: number | null;
   authority?: BindingAuthorityOrNull;
-  /** Further conditions, all of which must match as well */
+  /** Must all match as well */
   conditions?: BindingConditionInput[] | null;
   /** New template of nicknames; null removes it */
   nickname_template?: string | null;
@@ -1870,6 +1883,17 @@ export type UnlinkAccountArgs =
       chat_id?: null;
     };
 
+/** Arguments of `createInvite`. */
+export type CreateInviteArgs =
+  | {
+      chat_id: ChatId;
+      game_id?: null;
+    }
+  | {
+      game_id: GameIdInput;
+      chat_id?: null;
+    };
+
 /** Arguments of `listMembers`. */
 export type ListMembersArgs = {
   /** Rows per page; 50 if omitted */
@@ -1900,6 +1924,8 @@ export type UpdateSettingsArgs = {
   } | null;
   mirror_timeouts?: boolean | null;
   push_commands?: boolean | null;
+  invite_channel_id?: string | null;
+  oauth_join?: boolean | null;
 };
 
 /** Arguments of `searchPeople`. */
@@ -1971,7 +1997,7 @@ export type PreviewBindingArgs = {
   remove?: true | null;
   chat_role_id?: RoleId | null;
   authority?: BindingAuthorityOrNull;
-  /** Further conditions, all of which must match as well */
+  /** Must all match as well */
   conditions?: BindingConditionInput[] | null;
   /** Has no effect on the result */
   priority?: number | null;
@@ -2296,7 +2322,7 @@ export type LogStaffActionArgs = {
   details?: {
     [name: string]: unknown;
   } | null;
-  /** Time of the action in Unix seconds; the current time if omitted */
+  /** Unix seconds; the current time if omitted */
   occurred_at?: Timestamp | null;
 };
 
@@ -2332,7 +2358,7 @@ export type SendServerHeartbeatArgs = {
   server_id: ServerId;
   /** Place ID of the game */
   place_id: NumericId;
-  /** Number of players on the server */
+  /** Players on the server */
   player_count: number;
   /** Maximum number of players on the server */
   max_players: number;
@@ -2594,7 +2620,7 @@ export type StreamEventsArgs = {
 export type CreateWebhookArgs = {
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url: string;
-  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all that the key may read */
   types: string[];
   /** Note of its owner */
   description?: string | null;
@@ -2616,7 +2642,7 @@ export type UpdateWebhookArgs = {
   id: Uuid;
   /** HTTPS URL on port 443 or above 1023, without user and password */
   url?: string | null;
-  /** Event types, groups such as `ban.*`, or `*` for all types that the key may read */
+  /** Event types, groups such as `ban.*`, or `*` for all that the key may read */
   types?: string[] | null;
   /** New note; null removes it */
   description?: string | null;
@@ -2636,7 +2662,7 @@ export type DeleteWebhookArgs = {
 export type RotateWebhookSecretArgs = {
   /** Webhook ID */
   id: Uuid;
-  /** Seconds in which the previous secret signs too; 86400 (a day) by default */
+  /** Seconds in which the previous secret signs too; 86400 by default */
   grace_seconds?: number | null;
 };
 

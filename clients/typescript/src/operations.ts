@@ -15,6 +15,7 @@ import type {
   CheckShieldBatchResult,
   CheckShieldResult,
   CreatedPunishment,
+  CreateInviteArgs,
   CreateVerificationTokenArgs,
   CreateVerificationTokenResult,
   CreateWebhookArgs,
@@ -56,6 +57,7 @@ import type {
   GetVerificationTokenResult,
   GetWebhookArgs,
   GuildSettings,
+  Invite,
   LiftedPunishment,
   LinkAccountArgs,
   LinkRecord,
@@ -273,7 +275,7 @@ const ADD_BINDING: Operation = {
 /**
  * Add a role binding.
  *
- * Gives a chat role to every member with matching game data, such as a group rank, at the next sync. It is saved only if the role and its target exist on their platforms. Fields that the type does not use are validated and ignored.
+ * Gives a chat role to members with matching game data at the next sync. It is saved only if the role and its target exist on their platforms. Fields that the type does not use are validated and ignored.
  */
 export function addBinding(client: Client, args: AddBindingArgs, options?: CallOptions): Promise<Binding> {
   return client.request(ADD_BINDING, args, options);
@@ -334,7 +336,7 @@ const TEST_BINDING: Operation = {
 /**
  * Test a binding for a member.
  *
- * Checks whether a verified member matches a `group_rank` binding, or one of type `verified` or `unverified`, and explains why.
+ * For bindings of type `group_rank`, `verified` and `unverified`.
  */
 export function testBinding(client: Client, args: TestBindingArgs, options?: CallOptions): Promise<TestBindingResult> {
   return client.request(TEST_BINDING, args, options);
@@ -353,7 +355,7 @@ const VALIDATE_BINDING: Operation = {
 /**
  * Validate a binding configuration.
  *
- * Checks whether the group exists and whether a user can match the rank range. Nothing is saved.
+ * Checks that the group exists and the range can match. Nothing is saved.
  */
 export function validateBinding(
   client: Client,
@@ -431,7 +433,7 @@ const CREATE_VERIFICATION_TOKEN: Operation = {
 /**
  * Create a verification token.
  *
- * Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
+ * The player enters the code in the game, or follows a link with the token, to prove who owns the game account.
  *
  * The key needs the scope `verify:write`.
  */
@@ -479,7 +481,7 @@ const REDEEM_VERIFICATION_TOKEN: Operation = {
 /**
  * Redeem a verification code or token.
  *
- * Links the accounts. Call it from the game server, which knows the game account of the player.
+ * Call it from the game server, which knows the game account of the player.
  *
  * The key needs the scope `verify:write`.
  */
@@ -535,6 +537,27 @@ export function unlinkAccount(
   options?: CallOptions,
 ): Promise<UnlinkAccountResult> {
   return client.request(UNLINK_ACCOUNT, args, options);
+}
+
+const CREATE_INVITE: Operation = {
+  name: 'createInvite',
+  method: 'POST',
+  path: '/api/v1/verification/invite',
+  guild: 'body',
+  hasBody: true,
+  writes: true,
+  limit: { category: 'verify_write', requests: 50 },
+};
+
+/**
+ * Invite a linked user, with roles.
+ *
+ * Only the linked chat account can accept it, once, within an hour. The same invite is returned for a minute.
+ *
+ * The key needs the scope `verify:write`.
+ */
+export function createInvite(client: Client, args: CreateInviteArgs, options?: CallOptions): Promise<Invite> {
+  return client.request(CREATE_INVITE, args, options);
 }
 
 const LIST_MEMBERS: Operation = {
@@ -720,7 +743,7 @@ const EXPLAIN_ROLES: Operation = {
 /**
  * Explain the roles of a member binding by binding.
  *
- * Every role that has a binding or that a sync assigned. Nothing is changed.
+ * Every role that has a binding or that a sync assigned.
  *
  * The key needs the scope `members:read`.
  */
@@ -766,7 +789,7 @@ const SYNC_GROUP: Operation = {
 /**
  * Sync the roles of all verified members for a game group.
  *
- * Starts a job that syncs every role with a binding to this group, or with a `verified` or `unverified` binding. All bindings of such a role are evaluated. An unfinished job of the group is returned instead.
+ * Syncs the roles with a binding to this group, or with a `verified` or `unverified` binding, by all their bindings. An unfinished job of the group is returned instead.
  *
  * The key needs the scope `sync:write`.
  */
@@ -829,7 +852,7 @@ const PREVIEW_BINDING: Operation = {
 /**
  * Preview what a binding would do to all members.
  *
- * Starts a job that computes who would gain or lose the role. Nothing is changed. A newer preview of the guild ends an unfinished one.
+ * Starts a job. Nothing is changed. A newer preview of the guild ends an unfinished one.
  */
 export function previewBinding(client: Client, args: PreviewBindingArgs, options?: CallOptions): Promise<QueuedJob> {
   return client.request(PREVIEW_BINDING, args, options);
@@ -898,7 +921,7 @@ const GET_PLAYER_STATUSES: Operation = {
 /**
  * Get the moderation status of up to 25 players.
  *
- * Bans, mutes and the flagged list in one request, for example when players join.
+ * Bans, mutes and the flagged list in one request.
  *
  * The key needs the scope `moderation:read`.
  */
@@ -967,7 +990,7 @@ const BAN_PLAYER: Operation = {
 /**
  * Ban a player.
  *
- * Live game servers in its scope receive a command about it.
+ * Live servers in its scope get a command.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -988,7 +1011,7 @@ const MUTE_PLAYER: Operation = {
 /**
  * Mute a player.
  *
- * Live game servers in its scope receive a command about it.
+ * Live servers in its scope get a command.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1009,7 +1032,7 @@ const UNBAN_PLAYER: Operation = {
 /**
  * Unban a player.
  *
- * Live game servers in its scope receive a command about it.
+ * Live servers in its scope get a command.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1030,7 +1053,7 @@ const UNMUTE_PLAYER: Operation = {
 /**
  * Unmute a player.
  *
- * Live game servers in its scope receive a command about it.
+ * Live servers in its scope get a command.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1153,7 +1176,7 @@ const FLAG_PLAYER: Operation = {
 /**
  * Put a player on the guild's flagged list.
  *
- * Flags a player in this guild, or replaces the entry that the guild has. The entry takes precedence over one that operators have made for all guilds.
+ * Replaces an entry of the guild. It takes precedence over one that operators have made for all guilds.
  *
  * The key needs the scope `moderation:write`.
  */
@@ -1229,7 +1252,7 @@ const GET_PERSON: Operation = {
 /**
  * Get everything about one player.
  *
- * Bans and mutes are read from the database; the entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
+ * The entry of the flagged list may be up to 10 s old. A player of whom nothing is known has nulls and an empty log.
  *
  * The key needs the scope `moderation:read`.
  */
@@ -1275,7 +1298,7 @@ const REGISTER_GAME: Operation = {
 /**
  * Register a game place.
  *
- * Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.
+ * Repeat it to update the name and version. A place that was not registered again for 400 days is deleted.
  *
  * The key needs the scope `activity:write`.
  */
@@ -1325,7 +1348,7 @@ const START_STAFF_SESSION: Operation = {
 /**
  * Start a staff session.
  *
- * Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.
+ * Resumes an open session. After three missed heartbeats (180 s) a session ends, at the time of the last one.
  *
  * The key needs the scope `activity:write`.
  */
@@ -1400,7 +1423,7 @@ const SEND_SERVER_HEARTBEAT: Operation = {
 /**
  * Send a server heartbeat.
  *
- * Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
+ * Acknowledges commands and receives new ones. A server is live until 3 times `next_heartbeat_seconds` after its last heartbeat, or until a heartbeat with `final`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its `command_id` to execute it once.
  *
  * The key needs the scope `server:write`.
  */
@@ -1425,7 +1448,7 @@ const POLL_COMMANDS: Operation = {
 /**
  * Poll for commands.
  *
- * With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. Commands are leased and delivered again as with `sendServerHeartbeat`.
+ * With `wait` the response is delayed until there is a command (long polling). An unknown server gets no commands. Commands are leased and delivered again as with `sendServerHeartbeat`.
  *
  * The key needs the scope `server:write`.
  */
@@ -1450,7 +1473,7 @@ const ACKNOWLEDGE_COMMAND: Operation = {
 /**
  * Acknowledge a command.
  *
- * Reports the result of a command. Repeating the same acknowledgement changes nothing.
+ * Repeating the same acknowledgement changes nothing.
  *
  * The key needs the scope `server:write`.
  */
@@ -1543,7 +1566,7 @@ const GET_STAFF_REPORT: Operation = {
 /**
  * Get a report of staff members' activity.
  *
- * The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.
+ * Sessions over midnight are split, and counted where they started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A page may have fewer than `limit` staff members: the last one has no `next_cursor`.
  *
  * The key needs the scope `activity:read`.
  */
@@ -1573,7 +1596,7 @@ const LIST_SERVERS: Operation = {
 /**
  * List live game servers.
  *
- * The live servers of the guild as of their last heartbeats, ordered by ID.
+ * As of their last heartbeats, ordered by ID.
  *
  * The key needs the scope `server:read`.
  */
@@ -1653,7 +1676,7 @@ const SEND_COMMAND: Operation = {
 /**
  * Send a command to game servers.
  *
- * Sends a command to one server, or to the live servers of a place or of the guild; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.
+ * For one server, or the live servers of a place or of the guild; never for servers that become live later. If none is live, the command has no servers. `ban` and `mute` only notify game servers and write no ban.
  *
  * The key needs the scope `commands:write`.
  */
@@ -1674,7 +1697,7 @@ const LIST_COMMANDS: Operation = {
 /**
  * List commands.
  *
- * Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.
+ * With outcomes, also those of operators and of bans and mutes, for 7 days after their end. An expired command is listed with `state=finished` within 5 s.
  *
  * The key needs the scope `commands:read`.
  */
@@ -1708,7 +1731,7 @@ const GET_COMMAND: Operation = {
 /**
  * Get a command and its servers.
  *
- * A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.
+ * A server that has not received the command is listed as long as it is stored: an hour after it was live.
  *
  * The key needs the scope `commands:read`.
  */
@@ -1738,7 +1761,7 @@ const CANCEL_COMMAND: Operation = {
 /**
  * Cancel a command.
  *
- * Cancels a command for every server that has not received it. Servers that have received it may still execute and acknowledge it.
+ * Servers that have received it may still execute and acknowledge it.
  *
  * The key needs the scope `commands:write`.
  */
@@ -1763,7 +1786,7 @@ const LIST_EVENTS: Operation = {
 /**
  * List events.
  *
- * Reads what happened in the guild, in order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.
+ * In order. Send `next_after` of each response as `after` of the next request. With `wait` the response is delayed until there is an event (long polling). Events whose data the key may not read are left out. A response has at most about 1 MiB.
  *
  * The key needs the scope `events:read`.
  */
@@ -1834,7 +1857,7 @@ const CREATE_WEBHOOK: Operation = {
 /**
  * Create a webhook.
  *
- * Sends each event of the guild to a URL, signed by the Standard Webhooks specification. A webhook reads with the scopes that the key that created it has now.
+ * Deliveries are signed by the Standard Webhooks specification. A webhook has the scopes that the key that created it has now.
  *
  * The key needs the scope `webhooks:write`.
  */
@@ -1918,7 +1941,7 @@ const ROTATE_WEBHOOK_SECRET: Operation = {
 /**
  * Rotate the secret of a webhook.
  *
- * Returns a new secret. Until the end of the grace period deliveries have the signatures of both.
+ * Until the end of the grace period deliveries have the signatures of both secrets.
  *
  * The key needs the scope `webhooks:write`.
  */
@@ -1943,7 +1966,7 @@ const TEST_WEBHOOK: Operation = {
 /**
  * Send a test event to a webhook.
  *
- * Sends an event of type `webhook.test` immediately, also to a disabled webhook. It is not retried.
+ * Sends `webhook.test` once, also to a disabled webhook.
  *
  * The key needs the scope `webhooks:write`.
  */
@@ -2019,7 +2042,7 @@ const GET_USAGE: Operation = {
 /**
  * Get the guild's usage and quotas.
  *
- * Counted requests, live servers, stored rows and quotas of the guild. Requests appear a few seconds after their response. Requests that are rejected with 401 or 403, and requests without a category such as `GET /whoami`, are not counted.
+ * Requests appear a few seconds after their response. Those that are rejected with 401 or 403, and those without a category, are not counted.
  */
 export function getUsage(client: Client, options?: CallOptions): Promise<GetUsageResult> {
   return client.request(GET_USAGE, {}, options);
@@ -2038,7 +2061,7 @@ const GET_DOCTOR: Operation = {
 /**
  * Check the set-up of the guild.
  *
- * Checks the bot, bindings, keys, game servers and webhooks, and says what to do. A platform or service that does not respond is a failed check. Results may be 30 s old.
+ * A platform or service that does not respond is a failed check. Results may be 30 s old.
  *
  * The key needs the scope `sync:read`.
  */

@@ -125,6 +125,31 @@ test('an equal invite is returned again unless it has to be unique', async () =>
   expect((await create(true)).code === code).toBe(false);
 });
 
+async function invite(users: string, fields: object = {}) {
+  const form = new FormData();
+  form.append('payload_json', JSON.stringify({ role_ids: [roleId(6)], ...fields }));
+  form.append('target_users_file', new Blob([users]), 'users.csv');
+  const path = `${simulators.chat}/api/v10/channels/${guildId}/invites`;
+  const response = await fetch(path, { method: 'POST', body: form, headers: { authorization: 'Bot token' } });
+  return { status: response.status, body: (await response.json()) as { code: string } };
+}
+
+test('an invite with a file of users is accepted only by them', async () => {
+  const { status, body } = await invite(`user_id\n${nora}\n`, { max_uses: 1 });
+  expect([status, body]).toEqual([200, expect.objectContaining({ max_uses: 1, uses: 0 })]);
+  const accept = (user: string) => control('POST', '/__invites', { code: body.code, user });
+  expect((await accept(userId(31))).status).toBe(400);
+  expect((await accept(nora)).status).toBe(204);
+  expect(await member(20)).toMatchObject({ roles: [roleId(6)] });
+  for (const users of ['', 'nora']) expect(await invite(users)).toMatchObject(invalid);
+});
+
+test('a channel is found with its guild', async () => {
+  const path = (id: string) => `/api/v10/channels/${id}`;
+  expect(await ask('GET', path(guildId))).toMatchObject({ status: 200, body: { id: guildId, guild_id: guildId } });
+  expect(await ask('GET', path('900000000000000009'))).toMatchObject({ status: 404, body: { code: 10003 } });
+});
+
 test.each([{ max_age: 604_801 }, { max_uses: 101 }, { max_age: '5' }, { role_ids: 'all' }])(
   'the invite %j is refused',
   async (form) => {

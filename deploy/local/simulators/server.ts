@@ -170,7 +170,7 @@ class Simulator {
   }
 }
 
-/** Reads a form as URLSearchParams and any other body as JSON. */
+/** Reads a form as URLSearchParams, a form with files as an object with their texts, and any other body as JSON. */
 async function readBody(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -179,14 +179,25 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
     if (size <= largestBody) chunks.push(chunk);
   }
   if (size === 0) return undefined;
-  const text = Buffer.concat(chunks).toString();
-  if (request.headers['content-type']?.startsWith('application/x-www-form-urlencoded'))
-    return new URLSearchParams(text);
+  const bytes = Buffer.concat(chunks);
+  const text = bytes.toString();
+  const type = request.headers['content-type'] ?? '';
+  if (type.startsWith('application/x-www-form-urlencoded')) return new URLSearchParams(text);
+  if (type.startsWith('multipart/form-data')) return readMultipart(bytes, type).catch(() => unreadable);
   try {
     return JSON.parse(text);
   } catch {
     return unreadable;
   }
+}
+
+/** Reads a form with files as the platform does: its JSON is in `payload_json`, beside the files. */
+async function readMultipart(bytes: Buffer<ArrayBuffer>, type: string): Promise<unknown> {
+  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
+  const payload = form.get('payload_json');
+  const fields: Record<string, unknown> = typeof payload === 'string' ? JSON.parse(payload) : {};
+  for (const [name, value] of form) if (typeof value !== 'string') fields[name] = await value.text();
+  return fields;
 }
 
 function send(response: ServerResponse, answer: Answer, truncate = false): void {

@@ -53,14 +53,14 @@ export const commandRows = {
     body: checkedByType(body),
     data: z.object({
       command_id: uuidOut.meta({ description: 'Command ID', example: COMMAND_ID }),
-      servers: z.int().min(0).meta({ description: 'Number of servers that the command is for', example: 3 }),
-      expires_at: timestamp.meta({ description: 'Time after which it is not delivered' }),
+      servers: z.int().min(0).meta({ description: 'Servers that the command is for', example: 3 }),
+      expires_at: timestamp.meta({ description: 'It is not delivered after this' }),
     }),
     status: 201,
     message: 'Command sent',
     summary: 'Send a command to game servers',
     description:
-      'Sends a command to one server, or to the live servers of a place or of the guild; never to servers that become live later. If no server is live, the command has no servers. A command of type `ban` or `mute` only notifies game servers: it writes no ban.',
+      'For one server, or the live servers of a place or of the guild; never for servers that become live later. If none is live, the command has no servers. `ban` and `mute` only notify game servers and write no ban.',
     writes: true,
     errors: {
       NOT_FOUND: 'The guild has no server with this `server_id`: none has sent a heartbeat within the last hour',
@@ -90,7 +90,7 @@ export const commandRows = {
     message: 'Commands listed',
     summary: 'List commands',
     description:
-      'Commands with their outcomes, also those of operators and those that report bans and mutes, for 7 days after they are finished. A command that expired is listed with `state=finished` within 5 s.',
+      'With outcomes, also those of operators and of bans and mutes, for 7 days after their end. An expired command is listed with `state=finished` within 5 s.',
     writes: false,
   }),
   getCommand: route({
@@ -110,7 +110,7 @@ export const commandRows = {
     message: 'Command found',
     summary: 'Get a command and its servers',
     description:
-      'A command with its outcome, and a page of its servers. A server that has not received the command is listed as long as it is stored: an hour after it was live.',
+      'A server that has not received the command is listed as long as it is stored: an hour after it was live.',
     writes: false,
     errors: noSuchCommand,
   }),
@@ -122,13 +122,12 @@ export const commandRows = {
     guild: 'path',
     params: oneCommand,
     data: z.object({
-      cancelled: z.int().min(0).meta({ description: 'Number of servers that will not receive it', example: 2 }),
+      cancelled: z.int().min(0).meta({ description: 'Servers that will not receive it', example: 2 }),
     }),
     status: 200,
     message: 'Command cancelled',
     summary: 'Cancel a command',
-    description:
-      'Cancels a command for every server that has not received it. Servers that have received it may still execute and acknowledge it.',
+    description: 'Servers that have received it may still execute and acknowledge it.',
     writes: true,
     errors: noSuchCommand,
   }),

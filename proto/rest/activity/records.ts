@@ -20,13 +20,13 @@ export const gameServer = z
     server_id: serverIdOut,
     place_id: placeIdOut,
     universe_id: gameIdOut.nullable().meta({ description: 'Universe ID of the game', example: 30001 }),
-    player_count: servers('Number of players on the server', 12),
+    player_count: servers('Players on the server', 12),
     max_players: servers('Maximum number of players on the server', 30),
     fps: z.number().nullable().meta({ description: 'Frames per second of the server', example: 59.9 }),
     plugin_version: z.string().nullable().meta({ description: 'Version of the plugin', example: '2.4.0' }),
     started_at: timestamp.nullable().meta({ description: 'Start of the server; null if it was not reported' }),
-    heartbeat_at: timestamp.meta({ description: 'Time of the last heartbeat' }),
-    live_until: timestamp.meta({ description: 'Time until which the server counts as live without another heartbeat' }),
+    heartbeat_at: timestamp.meta({ description: 'The last heartbeat' }),
+    live_until: timestamp.meta({ description: 'Until then it counts as live without another heartbeat' }),
   })
   .meta({ id: 'GameServer', description: 'A game server, as its last heartbeat described it' });
 
@@ -63,8 +63,8 @@ export const staffAction = z
       .record(z.string(), z.unknown())
       .nullable()
       .meta({ description: 'Additional data', example: { reason: 'spam' } }),
-    occurred_at: timestamp.meta({ description: 'Time of the action' }),
-    created_at: timestamp.meta({ description: 'Time at which the action was logged' }),
+    occurred_at: timestamp.meta({ description: 'When it was done' }),
+    created_at: timestamp.meta({ description: 'When it was logged' }),
   })
   .meta({ id: 'StaffAction', description: 'A logged action of a staff member' });
 
@@ -84,11 +84,11 @@ export const commandRecord = z
       .enum(COMMAND_STATES)
       .meta({ id: 'CommandState', description: 'Whether servers may still execute it', example: 'finished' }),
     created_at: timestamp,
-    expires_at: timestamp.meta({ description: 'Time after which it is not delivered' }),
-    cancelled_at: timestamp.nullable().meta({ description: 'Time at which it was cancelled', example: null }),
+    expires_at: timestamp.meta({ description: 'It is not delivered after this' }),
+    cancelled_at: timestamp.nullable().meta({ description: 'When it was cancelled', example: null }),
     outcome: z
       .object({
-        servers: servers('Number of servers that it is for', 3),
+        servers: servers('Servers that it is for', 3),
         delivered: servers('Servers that received it', 3),
         succeeded: servers('Servers that acknowledged it with `success`', 2),
         failed: servers('Servers that acknowledged it with `failed`', 0),
@@ -96,7 +96,7 @@ export const commandRecord = z
         expired: servers('Servers that did not acknowledge it in time', 0),
         cancelled: servers('Servers that did not receive it, because it was cancelled', 0),
       })
-      .meta({ id: 'CommandOutcome', description: 'Number of servers by outcome' }),
+      .meta({ id: 'CommandOutcome', description: 'Servers by outcome' }),
   })
   .meta({ id: 'CommandRecord', description: 'A command to game servers and its outcome' });
 
@@ -109,8 +109,8 @@ export const commandServer = z
         '`queued` or `leased` while it waits for an acknowledgement, then the acknowledged status, `expired` or `cancelled`',
       example: 'success',
     }),
-    attempt: z.int().min(0).meta({ description: 'Number of deliveries', example: 1 }),
-    acked_at: timestamp.nullable().meta({ description: 'Time of the acknowledgement' }),
+    attempt: z.int().min(0).meta({ description: 'Deliveries', example: 1 }),
+    acked_at: timestamp.nullable().meta({ description: 'When it was acknowledged' }),
     result: z.unknown().meta({ description: 'Result that the server reported, or null', example: { kicked: true } }),
     error: z.string().nullable().meta({ description: 'Error that the server reported', example: null }),
   })

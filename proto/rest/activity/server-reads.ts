@@ -43,7 +43,7 @@ export const serverReadRows = {
     status: 200,
     message: 'Servers listed',
     summary: 'List live game servers',
-    description: 'The live servers of the guild as of their last heartbeats, ordered by ID.',
+    description: 'As of their last heartbeats, ordered by ID.',
   }),
   getServer: route({
     ...reads,

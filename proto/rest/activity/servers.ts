@@ -77,7 +77,7 @@ export const serverRows = {
       guild_id: guildId,
       server_id: serverId,
       place_id: placeId,
-      player_count: count(100_000, 'Number of players on the server', 1),
+      player_count: count(100_000, 'Players on the server', 1),
       max_players: count(100_000, 'Maximum number of players on the server', 30),
       universe_id: optional(universeId),
       players: optional(listOf(z.object({ game_id: gameId, username: optional(gameUsername) }), 200)),
@@ -108,7 +108,7 @@ export const serverRows = {
     status: 200,
     message: 'Heartbeat received',
     summary: 'Send a server heartbeat',
-    description: `Reports that a server is live, acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its \`command_id\` to execute it once.`,
+    description: `Acknowledges commands and receives new ones. A server is live until 3 times \`next_heartbeat_seconds\` after its last heartbeat, or until a heartbeat with \`final\`. A command is leased for 30 s after a poll, for at least twice the heartbeat interval after a heartbeat, and then delivered again until it is acknowledged or expires. Store its \`command_id\` to execute it once.`,
     writes: false,
     errors: {
       NOT_APPLICABLE: NO_SERVER_ID,
@@ -143,7 +143,7 @@ export const serverRows = {
     message: 'Commands polled',
     summary: 'Poll for commands',
     description:
-      'With `wait` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. Commands are leased and delivered again as with `sendServerHeartbeat`.',
+      'With `wait` the response is delayed until there is a command (long polling). An unknown server gets no commands. Commands are leased and delivered again as with `sendServerHeartbeat`.',
     writes: false,
     longPoll: { whenEnded: { commands: [], poll_after_seconds: MIN_INTERVAL_SECONDS } },
   }),
@@ -166,7 +166,7 @@ export const serverRows = {
     status: 200,
     message: 'Command acknowledged',
     summary: 'Acknowledge a command',
-    description: 'Reports the result of a command. Repeating the same acknowledgement changes nothing.',
+    description: 'Repeating the same acknowledgement changes nothing.',
     writes: true,
     errors: {
       NOT_FOUND: 'No such command for this server',

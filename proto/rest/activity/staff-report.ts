@@ -37,13 +37,13 @@ const reportInterval = z
 const reportCounts = z
   .object({
     date,
-    sessions: count('Number of sessions that started in the interval', 2),
+    sessions: count('Sessions that started in the interval', 2),
     seconds: count('Seconds of sessions in the interval, including idle ones', 14_400),
     idle_seconds: count('Idle seconds in the interval; those of a session are spread evenly over it', 600),
-    action_count: count('Number of actions of all types', 5),
+    action_count: count('Actions of all types', 5),
     actions: z.record(z.string(), z.int().min(1)).meta({
       description:
-        'Number of actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count`',
+        'Actions by type: the first 32 types of a staff member and day (UTC). Further types are only in `action_count`',
       example: { kick: 3, warn: 2 },
     }),
   })
@@ -104,7 +104,7 @@ export const staffReportRows = {
     message: 'Staff report read',
     summary: "Get a report of staff members' activity",
     description:
-      'The time of a session over midnight is split; the session is counted where it started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A large page may have fewer than `limit` staff members: the last page has no `next_cursor`.',
+      'Sessions over midnight are split, and counted where they started. Open sessions count up to their last heartbeat. The first and the last interval contain only what lies between `from` and `to`. A page may have fewer than `limit` staff members: the last one has no `next_cursor`.',
     writes: false,
   }),
 };

@@ -105,7 +105,7 @@ export const staffRows = {
     message: 'Game registered',
     summary: 'Register a game place',
     description:
-      'Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.',
+      'Repeat it to update the name and version. A place that was not registered again for 400 days is deleted.',
     writes: true,
     errors: { CONFLICT: 'The guild already has 1,000 other registered places' },
   }),
@@ -131,7 +131,7 @@ export const staffRows = {
         example: { reason: 'spam' },
       }),
       occurred_at: optional(timestamp.max(99_999_999_999, { error: 'must be Unix seconds' })).meta({
-        description: 'Time of the action in Unix seconds; the current time if omitted',
+        description: 'Unix seconds; the current time if omitted',
       }),
     }),
     data: z.object({
@@ -173,7 +173,7 @@ export const staffRows = {
     repeatedMessage: SESSION_RESUMED,
     summary: 'Start a staff session',
     description:
-      'Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.',
+      'Resumes an open session. After three missed heartbeats (180 s) a session ends, at the time of the last one.',
     writes: true,
     errors: { ...noServerId, CONFLICT: 'The guild has already started 100,000 sessions today (UTC)' },
   }),

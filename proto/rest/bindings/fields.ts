@@ -67,7 +67,7 @@ const condition = withTypeRules(z.object({ binding_type: bindingType, ...typeFie
 export const ruleFields = {
   authority: optional(authority),
   conditions: optional(listOf(condition, MAX_CONDITIONS, 'conditions')).meta({
-    description: 'Further conditions, all of which must match as well',
+    description: 'Must all match as well',
   }),
 };
 
@@ -125,10 +125,7 @@ export const binding = z
     }),
     priority: z.int().nullable().meta({ description: 'Position in the list: lower values come first', example: 10 }),
     authority: authority.optional(),
-    conditions: z
-      .array(conditionOut)
-      .optional()
-      .meta({ description: 'Further conditions, all of which must match as well' }),
+    conditions: z.array(conditionOut).optional().meta({ description: 'Must all match as well' }),
     nickname_template: z.string().optional().meta({ description: 'Template of the nicknames of members who match' }),
   })
   .meta({

@@ -30,10 +30,10 @@ export const apiKey = z
       .nullable()
       .meta({ description: 'Requests per minute; null if the key has no limit of its own', example: 600 }),
     created_at: timestamp,
-    expires_at: optionalTime('Time from which the key no longer works; null if it does not expire'),
-    revoked_at: optionalTime('Time at which the key was revoked; null if it is not revoked'),
-    rotated_until: optionalTime('Time until which the replaced secret works; null if there is none'),
-    last_used_at: optionalTime('Time of the last use, to within two minutes; null if the key was not used'),
+    expires_at: optionalTime('When it stops to work; null if it does not expire'),
+    revoked_at: optionalTime('When it was revoked; null if it is not'),
+    rotated_until: optionalTime('Until when the replaced secret works; null if there is none'),
+    last_used_at: optionalTime('The last use, to within two minutes; null if there is none'),
   })
   .meta({ id: 'ApiKey', description: 'An API key without its secret' });
 

@@ -44,7 +44,7 @@ const read = {
 
 const emptyServer = 'The server ID is empty';
 
-const notifiesServers = 'Live game servers in its scope receive a command about it.';
+const notifiesServers = 'Live servers in its scope get a command.';
 
 const activeQuery = z
   .object({

@@ -162,7 +162,7 @@ export const liftedPunishment = z
     ...punishment.shape,
     lifted_at: timestamp,
     lifted_count: z.int().min(1).meta({
-      description: 'Number of lifted entries. This one is the global one, or the newest if none is global',
+      description: 'Lifted entries. This one is the global one, or the newest if none is global',
       example: 1,
     }),
   })

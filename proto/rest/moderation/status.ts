@@ -96,7 +96,7 @@ export const statusRoutes = defineRoutes('moderation', {
     status: 200,
     message: 'Players checked',
     summary: 'Get the moderation status of up to 25 players',
-    description: 'Bans, mutes and the flagged list in one request, for example when players join.',
+    description: 'Bans, mutes and the flagged list in one request.',
     writes: false,
   }),
   checkShield: route({

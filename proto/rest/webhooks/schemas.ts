@@ -23,7 +23,7 @@ export const webhook = z
     guild_id: guildId,
     url: z.string().meta({ description: 'Where events are sent', example: 'https://example.com/hooks/guild' }),
     types: z.array(z.string()).meta({
-      description: 'Event types, groups such as `ban.*`, or `*` for all types that the key may read',
+      description: 'Event types, groups such as `ban.*`, or `*` for all that the key may read',
       example: ['ban.*', 'link.created'],
     }),
     description: z.string().nullable().meta({ description: 'Note of its owner', example: 'Ban list mirror' }),
@@ -34,7 +34,7 @@ export const webhook = z
     enabled: z.boolean().meta({ description: 'False: no events are sent', example: true }),
     disabled_reason: disabledReason.nullable().meta({
       description:
-        '`gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: the key that created it was revoked; null if it is enabled',
+        '`gone`: the receiver responded with 410; `failing`: no delivery succeeded for five days; `key_revoked`: its key was revoked',
       example: null,
     }),
     delivered_seq: z.int().min(0).meta({
@@ -42,7 +42,7 @@ export const webhook = z
       example: 41,
     }),
     failing_since: timestamp.nullable().meta({
-      description: 'Time of the first failure since the last successful delivery; null if there is none',
+      description: 'The first failure since the last success; null if there is none',
       example: null,
     }),
     created_at: timestamp,

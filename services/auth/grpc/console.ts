@@ -12,10 +12,12 @@ import type { Links } from '../domain/console/links.ts';
 import type { PersonalData } from '../domain/console/personal-data.ts';
 import type { RequestSigner } from '../domain/console/request-signer.ts';
 import type { ConsoleSession, ConsoleSessions } from '../domain/console/sessions.ts';
+import type { Joins } from '../domain/sign-in/joins.ts';
 import type { SignIn } from '../domain/sign-in/sign-in.ts';
 import type { AccessRow } from '../store/console/access.ts';
 import { consoleKeyMethods, type KeyMethods } from './console-keys.ts';
 import { consoleRequests, linkRequest } from './console-requests.ts';
+import { joinHandlers } from './joins.ts';
 import { personCalls } from './person-calls.ts';
 import { signInHandlers } from './sign-in.ts';
 
@@ -30,13 +32,15 @@ export interface ConsoleHandlersOptions {
   /** The methods of operators for keys and the audit, which persons use too. */
   admin: KeyMethods;
   signIn: SignIn;
+  joins: Joins;
 }
 
 /** The methods of the gRPC service ConsoleService, which only the console calls. */
 export function consoleHandlers(options: ConsoleHandlersOptions): Methods {
-  const { sessions, admin, signIn } = options;
+  const { sessions, admin, signIn, joins } = options;
   return {
     ...signInHandlers(signIn),
+    ...joinHandlers(joins),
     ...sessionMethods(options),
     ...accessMethods(options),
     ...consoleKeyMethods(sessions, admin),

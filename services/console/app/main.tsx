@@ -5,6 +5,7 @@ import { ToastProvider } from './components/toast.tsx';
 import { GUILD_PAGES } from './guild-pages.ts';
 import { AccountPage } from './pages/account/account.tsx';
 import { GuildsPage } from './pages/guilds/guilds.tsx';
+import { JoinedPage, JoinPage } from './pages/join/join.tsx';
 import { LinkPage } from './pages/sign-in/link.tsx';
 import { SignInPage } from './pages/sign-in/sign-in.tsx';
 import { ErrorBoundary } from './shell/error-boundary.tsx';
@@ -33,6 +34,8 @@ function App() {
                 <Route path="/" component={GuildsPage} />
                 <Route path="/sign-in" component={SignInPage} />
                 <Route path="/sign-in/link" component={LinkPage} />
+                <Route path="/join/:guildId" component={JoinPage} />
+                <Route path="/joined" component={JoinedPage} />
                 <Route path="/account" component={AccountPage} />
                 <Route path="/guilds/:guildId" component={ToOverview} />
                 <Route path="/guilds/:guildId/*" component={Guilds} />

@@ -4,6 +4,7 @@ export * from './texts/audit.ts';
 export * from './texts/bindings.ts';
 export * from './texts/commands.ts';
 export * from './texts/components.ts';
+export * from './texts/join.ts';
 export * from './texts/keys.ts';
 export * from './texts/live.ts';
 export * from './texts/moderation.ts';

@@ -5,6 +5,9 @@ export const SESSION_COOKIE = '__Host-guild-console';
 /** The cookie that binds a sign-in to the browser that began it. */
 export const SIGN_IN_COOKIE = '__Host-guild-sign-in';
 
+/** The cookie that binds a join to the browser that began it. */
+export const JOIN_COOKIE = '__Host-guild-join';
+
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 
 /** Session tokens and browser secrets have no other characters. */

@@ -29,6 +29,8 @@ const MAX_USER_AGENT_LENGTH = 200;
 const LIMITED: Partial<Record<ConsoleEndpointName, ConsoleLimit>> = {
   startSignIn: 'sign_in',
   finishSignIn: 'sign_in',
+  startJoin: 'sign_in',
+  finishJoin: 'sign_in',
   useLink: 'sign_in',
   createKey: 'sensitive',
   rotateKey: 'sensitive',

@@ -8,7 +8,7 @@ import type { ConsoleHandlers, EndpointRequest } from './endpoint.ts';
 export type AuthClient = GrpcClient<typeof ConsoleServiceService>;
 
 /** How long a person may take to sign in with a provider. */
-const SIGN_IN_SECONDS = 600;
+export const SIGN_IN_SECONDS = 600;
 /** The longest life of a session. Auth ends it earlier when it is not used. */
 const SESSION_SECONDS = 7 * 24 * 3600;
 

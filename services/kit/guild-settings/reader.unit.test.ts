@@ -13,6 +13,7 @@ const settingsOf = (version: number): GuildSettings => ({
   mirrorBansExcludeAlts: false,
   mirrorTimeouts: false,
   pushCommands: false,
+  oauthJoin: false,
   version,
 });
 

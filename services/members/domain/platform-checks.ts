@@ -60,10 +60,12 @@ export class PlatformChecks {
       );
       const checks = [membersCheck(application)];
       if (isWatched) checks.push(watchCheck(await isWatched(guildId)));
-      if (settings.mirrorTimeouts) {
-        const { timesOutMembers } = await within(CHECK_WAIT_MS, chat.standing(guildId));
-        checks.push(timeoutCheck(timesOutMembers));
-      }
+      const { mirrorTimeouts, inviteChannelId, oauthJoin } = settings;
+      const bringsMembers = inviteChannelId !== undefined || oauthJoin;
+      if (!mirrorTimeouts && !bringsMembers) return checks;
+      const { timesOutMembers, createsInvites } = await within(CHECK_WAIT_MS, chat.standing(guildId));
+      if (mirrorTimeouts) checks.push(timeoutCheck(timesOutMembers));
+      if (bringsMembers) checks.push(inviteCheck(createsInvites));
       return checks;
     } catch (error) {
       return [outageCheck('chat_platform', error)];
@@ -132,6 +134,15 @@ function timeoutCheck(isPermitted: boolean): GuildCheck {
     'bot_times_out_members',
     'The settings of the guild mirror timeouts, and the bot does not have the permission Timeout Members.',
     'In the settings of the guild, under Roles, switch on Timeout Members for the role of the bot.',
+  );
+}
+
+function inviteCheck(isPermitted: boolean): GuildCheck {
+  if (isPermitted) return passed('bot_creates_invites', 'The bot has the permission Create Invite.');
+  return failed(
+    'bot_creates_invites',
+    'The settings of the guild let linked users join, and the bot does not have the permission Create Invite.',
+    'In the settings of the guild, under Roles, switch on Create Invite for the role of the bot.',
   );
 }
 

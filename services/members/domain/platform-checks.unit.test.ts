@@ -10,20 +10,27 @@ const DAY_MS = 24 * 3600 * 1000;
 const clock = new ManualClock(1_800_000_000_000);
 
 const APPLICATION: ChatApplicationState = { id: '1', publicKey: null, receivesMembers: true, interactionsUrl: null };
-const STANDING = { ownerId: null, managesNicknames: true, managesRoles: true, timesOutMembers: true };
+const STANDING = {
+  ownerId: null,
+  managesNicknames: true,
+  managesRoles: true,
+  timesOutMembers: true,
+  createsInvites: true,
+};
 const KEY: GameKey = { isValid: true, expiresAt: null, allows: () => true };
 
 interface Found {
   application?: Partial<ChatApplicationState>;
   timesOutMembers?: boolean;
+  createsInvites?: boolean;
   key?: Partial<GameKey> | null;
   settings?: Partial<typeof DEFAULT_SETTINGS>;
   isWatched?: boolean;
 }
 
-const checksOf = ({ application, timesOutMembers = true, key = {}, settings, isWatched }: Found) =>
+const checksOf = ({ application, key = {}, settings, isWatched, ...standing }: Found) =>
   new PlatformChecks({
-    chat: { standing: async () => ({ ...STANDING, timesOutMembers }) },
+    chat: { standing: async () => ({ ...STANDING, ...standing }) },
     application: { read: async () => ({ ...APPLICATION, ...application }) },
     readKey: async () => (key === null ? null : { ...KEY, ...key }),
     settingsOf: async () => ({ ...DEFAULT_SETTINGS, ...settings }),
@@ -33,7 +40,7 @@ const checksOf = ({ application, timesOutMembers = true, key = {}, settings, isW
 const chat = async (found: Found) => (await checksOf(found).ofChat(GUILD)).map(({ name, isOk }) => [name, isOk]);
 const game = async (found: Found) => (await checksOf(found).ofGame(GUILD)).map(({ name, isOk }) => [name, isOk]);
 
-test('the intent is checked always, the websocket and timeouts only where they are used', async () => {
+test('the intent is checked always, the websocket, timeouts and invites only where they are used', async () => {
   expect(await chat({})).toEqual([['bot_receives_members', true]]);
   const settings = { mirrorTimeouts: true };
   const found = { application: { receivesMembers: false }, timesOutMembers: false, isWatched: false, settings };
@@ -43,6 +50,10 @@ test('the intent is checked always, the websocket and timeouts only where they a
     ['bot_times_out_members', false],
   ]);
   expect(await chat({ isWatched: true })).toContainEqual(['chat_websocket', true]);
+  for (const joins of [{ inviteChannelId: GUILD }, { oauthJoin: true }]) {
+    expect(await chat({ settings: joins, createsInvites: false })).toContainEqual(['bot_creates_invites', false]);
+    expect(await chat({ settings: joins })).toContainEqual(['bot_creates_invites', true]);
+  }
 });
 
 test('a key that is disabled, or expires within a week, is a failed check', async () => {

@@ -145,7 +145,7 @@ export class RoleChanges {
     const state = { granted, isVerified: link !== undefined };
     const planned = await this.#plan(member, evaluated, state, only === undefined);
     if (!planned) {
-      await store.deleteGrants(database, member, granted);
+      await store.deleteGrantsOfAbsent(database, member);
       if (begun) await endChanges(database, member);
       return { unchanged: [], changes, isAbsent: true };
     }

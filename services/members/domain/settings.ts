@@ -9,7 +9,7 @@ import { startRankPoll } from '../store/rank-polls.ts';
 import type { SettingsTelemetry } from '../telemetry/settings.ts';
 
 /**
- * Settings of a guild to change; undefined fields keep their values. A nickname template that is null is removed.
+ * Settings of a guild to change; undefined fields keep their values. A nickname template or channel that is null is removed.
  */
 export interface SettingsChange {
   syncOnLink: boolean | undefined;
@@ -20,6 +20,8 @@ export interface SettingsChange {
   mirrorBansExcludeAlts: boolean | undefined;
   mirrorTimeouts: boolean | undefined;
   pushCommands: boolean | undefined;
+  inviteChannelId: string | null | undefined;
+  oauthJoin: boolean | undefined;
 }
 
 export interface SettingsOptions<View extends object> {
@@ -86,12 +88,16 @@ export class Settings<View extends object = object> {
   }
 }
 
-function withChange(before: GuildSettings, { nicknameTemplate, mirrorBansUniverseIds, ...flags }: SettingsChange) {
+function withChange(
+  before: GuildSettings,
+  { nicknameTemplate, inviteChannelId, mirrorBansUniverseIds, ...flags }: SettingsChange,
+): GuildSettings {
   const given = Object.entries(flags).filter(([, value]) => value !== undefined);
   return {
     ...before,
     ...(Object.fromEntries(given) as Partial<GuildSettings>),
     nicknameTemplate: nicknameTemplate === undefined ? before.nicknameTemplate : (nicknameTemplate ?? undefined),
+    inviteChannelId: inviteChannelId === undefined ? before.inviteChannelId : (inviteChannelId ?? undefined),
     mirrorBansUniverseIds: mirrorBansUniverseIds ? [...new Set(mirrorBansUniverseIds)] : before.mirrorBansUniverseIds,
   };
 }

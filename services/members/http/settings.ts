@@ -24,6 +24,8 @@ export function settingsHandlers({
         mirrorBansExcludeAlts: body.mirror_bans?.exclude_alts,
         mirrorTimeouts: body.mirror_timeouts,
         pushCommands: body.push_commands,
+        inviteChannelId: body.invite_channel_id,
+        oauthJoin: body.oauth_join,
       }),
   };
 }

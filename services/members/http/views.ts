@@ -78,5 +78,7 @@ export function settingsView(settings: GuildSettings) {
     },
     mirror_timeouts: settings.mirrorTimeouts,
     push_commands: settings.pushCommands,
+    invite_channel_id: settings.inviteChannelId ?? null,
+    oauth_join: settings.oauthJoin,
   };
 }

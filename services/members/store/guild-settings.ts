@@ -11,15 +11,21 @@ export const DEFAULT_SETTINGS: GuildSettings = {
   mirrorBansExcludeAlts: false,
   mirrorTimeouts: false,
   pushCommands: false,
+  inviteChannelId: undefined,
+  oauthJoin: false,
   version: 0,
 };
 
-type SettingsRow = Omit<GuildSettings, 'nicknameTemplate'> & { nicknameTemplate: string | null };
+type SettingsRow = Omit<GuildSettings, 'nicknameTemplate' | 'inviteChannelId'> & {
+  nicknameTemplate: string | null;
+  inviteChannelId: string | null;
+};
 
 const COLUMNS = `sync_on_link AS "syncOnLink", sync_on_join AS "syncOnJoin",
   sync_on_rank_change AS "syncOnRankChange", member_template AS "nicknameTemplate",
   mirror_bans_universe_ids AS "mirrorBansUniverseIds", mirror_bans_exclude_alts AS "mirrorBansExcludeAlts",
-  mirror_timeouts AS "mirrorTimeouts", push_commands AS "pushCommands", version`;
+  mirror_timeouts AS "mirrorTimeouts", push_commands AS "pushCommands",
+  invite_channel_id AS "inviteChannelId", oauth_join AS "oauthJoin", version`;
 
 /** Returns the settings of a guild. */
 export async function findSettings(on: Queryable, guildId: string): Promise<GuildSettings> {
@@ -69,7 +75,7 @@ export async function updateSettings(transaction: Queryable, guildId: string, se
   await transaction.query(
     `UPDATE members.guild_settings SET sync_on_link = $2, sync_on_join = $3, sync_on_rank_change = $4,
        member_template = $5, mirror_bans_universe_ids = $6, mirror_bans_exclude_alts = $7, mirror_timeouts = $8,
-       push_commands = $9, version = $10, updated_at = clock_timestamp()
+       push_commands = $9, invite_channel_id = $10, oauth_join = $11, version = $12, updated_at = clock_timestamp()
      WHERE guild_id = $1`,
     [
       guildId,
@@ -81,12 +87,15 @@ export async function updateSettings(transaction: Queryable, guildId: string, se
       settings.mirrorBansExcludeAlts,
       settings.mirrorTimeouts,
       settings.pushCommands,
+      settings.inviteChannelId ?? null,
+      settings.oauthJoin,
       settings.version,
     ],
   );
 }
 
-const settingsOf = ({ nicknameTemplate, ...row }: SettingsRow): GuildSettings => ({
+const settingsOf = ({ nicknameTemplate, inviteChannelId, ...row }: SettingsRow): GuildSettings => ({
   ...row,
   nicknameTemplate: nicknameTemplate ?? undefined,
+  inviteChannelId: inviteChannelId ?? undefined,
 });

@@ -75,6 +75,30 @@ export async function listGrantsOf(
   return new Map(grants.map(({ chatId, roleIds }) => [chatId, roleIds]));
 }
 
+/** Stores roles as assigned, before an account joins with them. Returns those that were not stored yet. */
+export async function insertGrants(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  roleIds: readonly string[],
+): Promise<string[]> {
+  const granted = await on.query<{ roleId: string }>(
+    `INSERT INTO members.grants (guild_id, chat_id, role_id, created_at)
+     SELECT $1, $2, role_id, clock_timestamp() FROM unnest($3::text[]) role_id ON CONFLICT DO NOTHING
+     RETURNING role_id AS "roleId"`,
+    [guildId, chatId, roleIds],
+  );
+  return granted.map(({ roleId }) => roleId);
+}
+
+/** Deletes the grants of a member who is not in the guild, unless an invite may still give the roles. */
+export async function deleteGrantsOfAbsent(on: Queryable, { guildId, chatId }: MemberName): Promise<void> {
+  await on.query(
+    `DELETE FROM members.grants WHERE guild_id = $1 AND chat_id = $2 AND NOT EXISTS (
+       SELECT 1 FROM members.role_invites WHERE guild_id = $1 AND chat_id = $2 AND kept_until > clock_timestamp())`,
+    [guildId, chatId],
+  );
+}
+
 export async function deleteGrants(
   on: Queryable,
   { guildId, chatId }: MemberName,

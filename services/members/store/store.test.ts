@@ -9,7 +9,7 @@ import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } fro
 import { scansOf } from '#test/postgres/explain.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readMembersConfig } from '../config.ts';
-import { retentionRules } from '../service.ts';
+import { retentionRules } from '../retention.ts';
 import * as intents from './intents.ts';
 import * as tokens from './tokens.ts';
 

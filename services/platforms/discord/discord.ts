@@ -4,6 +4,13 @@ import {
   BotNotInGuild,
   type ChatChange,
   type ChatChangeRequest,
+  type ChatInvite,
+  type ChatInviteRefusal,
+  type ChatInviteRequest,
+  type ChatInvites,
+  type ChatJoin,
+  type ChatJoinRequest,
+  type ChatJoins,
   type ChatMember,
   type ChatMemberPage,
   type ChatPlatform,
@@ -15,6 +22,8 @@ import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
 import { DiscordApplication } from './application.ts';
 import { lacksGuildAccess } from './errors.ts';
 import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
+import { channelSchema, inviteForm, inviteRefusal, inviteSchema, toChatInvite } from './invites.ts';
+import { joinCall, joinOutcome } from './joins.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
 import { guildSchema, toChatStanding } from './standing.ts';
@@ -33,7 +42,7 @@ const botSchema = z.object({ roles: z.array(snowflake) });
 const pageSchema = z.array(memberSchema);
 
 /** Implements ChatPlatform with Discord's REST API, version 10, as documented in August 2026. */
-export class Discord implements ChatPlatform {
+export class Discord implements ChatPlatform, ChatInvites, ChatJoins {
   readonly application: DiscordApplication;
   readonly #api: DiscordApi;
   readonly #botId: LoadingCache<string>;
@@ -44,6 +53,8 @@ export class Discord implements ChatPlatform {
   readonly #roles: LoadingCache<ChatRole[] | null>;
   readonly #standings: LoadingCache<ChatStanding | null>;
   readonly #pages: LoadingCache<ChatMemberPage>;
+  /** The guild of each channel; null for a channel that does not exist, that the bot may not see, or of no guild. */
+  readonly #guildOfChannel: LoadingCache<string | null>;
 
   constructor(options: DiscordOptions) {
     const { clock } = options;
@@ -67,6 +78,12 @@ export class Discord implements ChatPlatform {
       max: MAX_CACHED_PAGES,
       clock,
       load: (key) => this.#loadPage(...(key.split(' ') as [string, string])),
+    });
+    this.#guildOfChannel = new LoadingCache({
+      ttlMs: GUILD_TTL_MS,
+      max: MAX_CACHED_GUILDS,
+      clock,
+      load: (id) => this.#loadGuildOfChannel(id),
     });
   }
 
@@ -131,6 +148,25 @@ export class Discord implements ChatPlatform {
     return this.#change(member, '', timeoutCall(member.guildId, member.chatId, until));
   }
 
+  /** Creates an invite. A channel of another guild is treated as unknown, because any guild may name any channel. */
+  async createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRefusal> {
+    const { guildId, channelId, reason } = request;
+    if ((await this.#guildOfChannel.get(channelId)) !== guildId) return 'no such channel';
+    const limit = `invites of channel ${channelId}`;
+    const options = { method: 'POST', body: inviteForm(request), guildId, limit, reason, rejectionKey: limit } as const;
+    const response = await this.#api.call(`/channels/${channelId}/invites`, options);
+    return inviteRefusal(response) ?? toChatInvite(this.#api.host.expect(response, inviteSchema));
+  }
+
+  async addMember(request: ChatJoinRequest): Promise<ChatJoin> {
+    const { guildId, chatId } = request;
+    const response = await this.#api.call(`/guilds/${guildId}/members/${chatId}`, joinCall(request));
+    if (lacksGuildAccess(response)) throw new BotNotInGuild(guildId);
+    const outcome = joinOutcome(response);
+    if (outcome === undefined) throw this.#api.host.unexpectedResponse(response);
+    return outcome;
+  }
+
   /** Returns how the platform's websocket is reached. */
   gatewayInfo(): Promise<GatewayInfo> {
     return readGatewayInfo(this.#api);
@@ -144,6 +180,13 @@ export class Discord implements ChatPlatform {
     const change = changeOutcome(response);
     if (change === undefined) throw this.#api.host.unexpectedResponse(response);
     return change;
+  }
+
+  async #loadGuildOfChannel(channelId: string): Promise<string | null> {
+    const limit = `channel ${channelId}`;
+    const response = await this.#api.call(`/channels/${channelId}`, { guildId: '', limit, rejectionKey: limit });
+    if (inviteRefusal(response)) return null;
+    return this.#api.host.expect(response, channelSchema).guild_id ?? null;
   }
 
   async #loadBotId(): Promise<string> {

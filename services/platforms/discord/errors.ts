@@ -3,13 +3,19 @@ import type { PlatformResponse } from '../http/host.ts';
 
 /** The error codes of the chat platform. */
 export const CODES = {
+  unknownChannel: 10003,
   unknownGuild: 10004,
   unknownMember: 10007,
   unknownRole: 10011,
   unknownUser: 10013,
+  tooManyGuilds: 30001,
+  tooManyInvites: 30016,
+  userBanned: 40007,
   missingAccess: 50001,
   missingPermission: 50013,
+  invalidToken: 50025,
   invalidRole: 50028,
+  invalidForm: 50035,
 };
 
 /** The codes of rejected GET requests that stay the same until somebody changes the bot's rights in the guild. */

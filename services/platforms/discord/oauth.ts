@@ -6,7 +6,8 @@ import { PlatformHost, type PlatformOptions, type PlatformResponse } from '../ht
 import { fetchThrough, OAuthClient, type OAuthTokens, type SignInSecrets } from '../oauth/client.ts';
 
 const PROVIDER = 'The chat platform';
-const SCOPE = 'identify guilds';
+/** The scopes of persons who sign in to the console. */
+const SIGN_IN_SCOPE = 'identify guilds';
 /** The maximum number of guilds per page; the platform allows persons to join at most 200. */
 const PAGE_SIZE = 200;
 const MAX_PAGES = 5;
@@ -48,7 +49,18 @@ export interface OwnGuild {
 /** The account of a person. */
 export interface ChatAccount {
   id: string;
+  username: string;
+  /** The name that the person chose, or else the username. */
   name: string;
+}
+
+export interface DiscordOAuthOptions extends PlatformOptions {
+  config: DiscordOAuthConfig;
+  redirectUri: string;
+  /** What persons are asked to allow; if left out, what the console needs. */
+  scope?: string;
+  /** The name of the host in metrics and circuit breakers. */
+  name?: string;
 }
 
 /** Signs persons in with their chat account, and reads which guilds they manage. */
@@ -58,23 +70,21 @@ export class DiscordOAuth {
   readonly #client: OAuthClient;
   readonly #configuration: Configuration;
   readonly #api: string;
+  readonly #scope: string;
 
-  constructor({
-    config,
-    redirectUri,
-    ...options
-  }: PlatformOptions & { config: DiscordOAuthConfig; redirectUri: string }) {
+  constructor({ config, redirectUri, scope = SIGN_IN_SCOPE, name = 'chat-oauth', ...options }: DiscordOAuthOptions) {
     this.#clock = options.clock;
-    this.#host = new PlatformHost({ ...options, name: 'chat-oauth', platform: 'chat platform', url: '' });
+    this.#host = new PlatformHost({ ...options, name, platform: 'chat platform', url: '' });
     this.#client = new OAuthClient({ provider: PROVIDER, redirectUri, clock: options.clock });
     this.#configuration = configurationOf(config);
     this.#configuration[customFetch] = fetchThrough(this.#host, () => ({ limit: 'tokens' }));
     this.#api = config.CHAT_API_URL;
+    this.#scope = scope;
   }
 
   /** Returns the address of the platform at which the person allows the sign-in. */
   authorizationUrl(secrets: SignInSecrets): Promise<string> {
-    return this.#client.authorizationUrl(this.#configuration, secrets, { scope: SCOPE });
+    return this.#client.authorizationUrl(this.#configuration, secrets, { scope: this.#scope });
   }
 
   /** Exchanges the code in the query of a callback for tokens. Throws the errors of OAuthClient.exchange. */
@@ -86,7 +96,7 @@ export class DiscordOAuth {
   async account(accessToken: string): Promise<ChatAccount> {
     const response = await this.#get('/users/@me', accessToken, 'account');
     const { id, username, global_name: name } = this.#host.expect(response, userSchema);
-    return { id, name: name || username };
+    return { id, username, name: name || username };
   }
 
   /**

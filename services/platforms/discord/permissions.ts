@@ -6,6 +6,7 @@ export const permissions = z
   .regex(/^[0-9]{1,30}$/)
   .transform(BigInt);
 
+export const CREATE_INSTANT_INVITE = 1n << 0n;
 const ADMINISTRATOR = 1n << 3n;
 export const MANAGE_NICKNAMES = 1n << 27n;
 export const MANAGE_ROLES = 1n << 28n;

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { ChatStanding } from '../chat.ts';
 import { snowflake } from './members.ts';
-import { hasPermission, MANAGE_NICKNAMES, MANAGE_ROLES, MODERATE_MEMBERS, permissions } from './permissions.ts';
+import {
+  CREATE_INSTANT_INVITE,
+  hasPermission,
+  MANAGE_NICKNAMES,
+  MANAGE_ROLES,
+  MODERATE_MEMBERS,
+  permissions,
+} from './permissions.ts';
 
 export const guildSchema = z.object({
   owner_id: snowflake.nullish(),
@@ -21,5 +28,6 @@ export function toChatStanding(
     managesNicknames: may(MANAGE_NICKNAMES),
     managesRoles: may(MANAGE_ROLES),
     timesOutMembers: may(MODERATE_MEMBERS),
+    createsInvites: may(CREATE_INSTANT_INVITE),
   };
 }

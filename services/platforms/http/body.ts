@@ -1,6 +1,6 @@
 const NO_CONTENT = 204;
 
-/** Returns the options of a fetch call that requests JSON and sends the body, if there is one: a form, or else JSON. */
+/** Returns the options of a fetch call that requests JSON and sends the body, if there is one: a form or JSON. */
 export function jsonRequest(
   headers: Record<string, string> = {},
   body?: unknown,
@@ -8,7 +8,7 @@ export function jsonRequest(
   const all = { accept: 'application/json', ...headers };
   if (body === undefined) return { headers: all };
   // Fetch adds the content type of a form.
-  if (body instanceof URLSearchParams) return { headers: all, body };
+  if (body instanceof URLSearchParams || body instanceof FormData) return { headers: all, body };
   return { headers: { ...all, 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 

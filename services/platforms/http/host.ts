@@ -61,7 +61,7 @@ export interface CallOptions {
   /** The HTTP method of the call; GET if left out. */
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
-  /** The body of the request: URLSearchParams are sent as a form, everything else as JSON. */
+  /** The body of the request: URLSearchParams and FormData are sent as a form, everything else as JSON. */
   body?: unknown;
   /** True if a user's token authorises the call, so that a 401 says nothing about our own credentials. */
   isForUser?: boolean;

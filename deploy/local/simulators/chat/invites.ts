@@ -8,7 +8,15 @@ import type { ChatUser } from './oauth.ts';
 
 const MAX_INVITES = 10_000;
 
-type Terms = { guildId: string; channelId: string; roles: string[]; maxAge: number; maxUses: number };
+type Terms = {
+  guildId: string;
+  channelId: string;
+  roles: string[];
+  maxAge: number;
+  maxUses: number;
+  /** The persons who may accept it; null for everybody. */
+  users: string[] | null;
+};
 export type Invite = Terms & { code: string; createdAt: number; uses: number };
 
 /** The invites of all guilds. Whoever accepts one joins and gets its roles. */
@@ -45,7 +53,8 @@ export class Invites {
   accept(code: string, user: ChatUser): void {
     const invite = this.#invites.get(code);
     const guild = this.#world.guilds.get(invite?.guildId ?? '');
-    if (!invite || !guild || !this.#isValid(invite)) throw new Error('Unknown Invite');
+    const isOpen = invite && this.#isValid(invite) && (invite.users?.includes(user.id) ?? true);
+    if (!isOpen || !guild) throw new Error('Unknown Invite');
     invite.uses += 1;
     // A role that was deleted since the invite was created is not given.
     const roles = invite.roles.filter((id) => guild.roles.has(id));
@@ -86,10 +95,11 @@ export class Invites {
   }
 }
 
-const termsOf = ({ guildId, channelId, roles, maxAge, maxUses }: Invite): Terms => ({
+const termsOf = ({ guildId, channelId, roles, maxAge, maxUses, users }: Invite): Terms => ({
   guildId,
   channelId,
   roles,
   maxAge,
   maxUses,
+  users,
 });

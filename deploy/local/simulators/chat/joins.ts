@@ -1,10 +1,10 @@
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
-import { addMember, CREATE_INSTANT_INVITE, MANAGE_NICKNAMES, newMember } from '../world.ts';
+import { addMember, CREATE_INSTANT_INVITE, MANAGE_NICKNAMES, newMember, type World } from '../world.ts';
 import { requireAssignable, requirePermission } from './assignable.ts';
 import { readReason } from './audit.ts';
 import { refuse, refuseField } from './errors.ts';
-import { findGuild, snowflake } from './guilds.ts';
+import { findGuild, snowflake, viewChannels } from './guilds.ts';
 import type { Invites } from './invites.ts';
 import type { ChatRoute } from './limits.ts';
 import { type MemberWrites, parseNick, parseRoles } from './member-edit.ts';
@@ -23,6 +23,12 @@ export function joinRoutes(writes: MemberWrites, oauth: ChatOAuth, invites: Invi
       pattern: '/api/v10/guilds/:guild/members/:user',
       limit: 'member-add',
       handle: (call) => joinByToken(writes, oauth, call),
+    },
+    {
+      method: 'GET',
+      pattern: '/api/v10/channels/:channel',
+      limit: 'guild-read',
+      handle: ({ params }) => ok(findChannel(writes.world, params['channel']).channel),
     },
     {
       method: 'POST',
@@ -58,20 +64,37 @@ function joinByToken({ world, audit, events, clock }: MemberWrites, oauth: ChatO
 }
 
 function createInvite({ world, audit }: MemberWrites, invites: Invites, call: Call): Answer {
-  const channel = snowflake(call, 'channel');
-  const guild = [...world.guilds.values()].find(({ data }) => data.channels.some(({ id }) => id === channel));
-  if (!guild) return refuse(404, 10003, 'Unknown Channel');
+  const { guild, channel } = findChannel(world, snowflake(call, 'channel'));
   const form = (call.body ?? {}) as Record<string, unknown>;
   const maxAge = readCount(form, 'max_age', DEFAULT_AGE_SECONDS, MAX_AGE_SECONDS);
   const maxUses = readCount(form, 'max_uses', 0, MAX_USES);
   const roles = parseRoles(guild, 'role_ids', form['role_ids'] ?? []);
   requirePermission(guild, CREATE_INSTANT_INVITE);
   for (const role of roles) requireAssignable(guild, role);
+  const users = readUsers(form['target_users_file']);
   const reason = readReason(call);
-  const terms = { guildId: guild.data.id, channelId: channel, roles, maxAge, maxUses };
+  const terms = { guildId: guild.data.id, channelId: channel.id, roles, maxAge, maxUses, users };
   const invite = invites.create(terms, form['unique'] === true);
   audit.add(call, reason, { code: invite.code, role_ids: roles }, true);
   return ok(invites.view(guild, invite));
+}
+
+/** A channel with its guild. */
+function findChannel(world: World, id: string | undefined) {
+  for (const guild of world.guilds.values()) {
+    const channel = viewChannels(guild).find((known) => known.id === id);
+    if (channel) return { guild, channel };
+  }
+  return refuse(404, 10003, 'Unknown Channel');
+}
+
+/** The persons of an uploaded file, one a line, below an optional header; null without a file. */
+function readUsers(file: unknown): string[] | null {
+  if (typeof file !== 'string') return null;
+  const lines = file.split(/\r?\n/).filter((line) => line !== '' && line !== 'user_id');
+  if (lines.length === 0 || lines.some((line) => !/^[0-9]{1,20}$/.test(line)))
+    refuseField('target_users_file', 'INVALID_USERS', 'The file must hold user IDs.');
+  return lines;
 }
 
 /** A whole number of a form from 0 to the largest; 0 stands for no limit. */

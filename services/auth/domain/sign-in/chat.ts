@@ -27,7 +27,7 @@ export class ChatSignIn implements SignInProvider {
     const tokens = await this.#discord.exchange(query, secrets);
     const [account, own] = await Promise.all([this.#discord.account(tokens.access), this.#discord.guilds(tokens)]);
     if (!own) throw new ApiError('PLATFORM_ERROR', { message: 'The chat platform rejects its own token' });
-    return { ...account, provider: 'chat', ...rightsOf(own) };
+    return { id: account.id, name: account.name, provider: 'chat', ...rightsOf(own) };
   }
 
   async read(credentials: Buffer): Promise<PlatformRights | undefined> {

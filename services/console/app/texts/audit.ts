@@ -40,6 +40,7 @@ export const auditTexts = {
     'binding.updated': 'Changed a role binding',
     'binding.removed': 'Removed a role binding',
     'sync.requested': 'Started a sync',
+    'invite.created': 'Invited a verified player',
     'settings.updated': 'Changed settings',
     'command.sent': 'Sent a command',
     'command.cancelled': 'Cancelled a command',

@@ -11,6 +11,12 @@ export const settingsTexts = {
   template: 'Nickname',
   templateHint:
     'Set together with the roles. May hold {game_username}, {chat_username} and {rank_name}. Leave it empty to change no nicknames.',
+  joins: 'Joining',
+  inviteChannel: 'Channel for invites of verified players',
+  inviteChannelHint:
+    'ID of a channel. Games can then invite a verified player, who gets the roles on joining. Leave it empty for no invites.',
+  oauthJoin: 'Let verified players join with their chat account',
+  oauthJoinHint: (address: string) => `Give them this address: ${address}`,
   platforms: 'Bans, mutes and commands',
   universes: 'Games to which bans are copied',
   universesHint: 'IDs of universes with commas between them, at most 10. Leave it empty to copy no bans.',

@@ -59,6 +59,26 @@ export interface FinishSignInRequest {
   userAgent: string;
 }
 
+export interface StartJoinRequest {
+  guildId: string;
+  address: string;
+}
+
+export interface StartJoinResponse {
+  redirectUrl: string;
+  browserSecret: string;
+}
+
+export interface FinishJoinRequest {
+  /** The query of the callback, without `?`. */
+  query: string;
+  browserSecret: string;
+}
+
+export interface FinishJoinResponse {
+  guildId: string;
+}
+
 export interface UseLinkRequest {
   linkToken: string;
   address: string;
@@ -740,6 +760,223 @@ export const FinishSignInRequest: MessageFns<FinishSignInRequest> = {
             }
 
             message.userAgent = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStartJoinRequest(): StartJoinRequest {
+  return { guildId: "", address: "" };
+}
+
+export const StartJoinRequest: MessageFns<StartJoinRequest> = {
+  encode(message: StartJoinRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StartJoinRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStartJoinRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStartJoinResponse(): StartJoinResponse {
+  return { redirectUrl: "", browserSecret: "" };
+}
+
+export const StartJoinResponse: MessageFns<StartJoinResponse> = {
+  encode(message: StartJoinResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.redirectUrl !== "") {
+      writer.uint32(10).string(message.redirectUrl);
+    }
+    if (message.browserSecret !== "") {
+      writer.uint32(18).string(message.browserSecret);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StartJoinResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStartJoinResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.redirectUrl = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.browserSecret = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFinishJoinRequest(): FinishJoinRequest {
+  return { query: "", browserSecret: "" };
+}
+
+export const FinishJoinRequest: MessageFns<FinishJoinRequest> = {
+  encode(message: FinishJoinRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.query !== "") {
+      writer.uint32(10).string(message.query);
+    }
+    if (message.browserSecret !== "") {
+      writer.uint32(18).string(message.browserSecret);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FinishJoinRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFinishJoinRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.query = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.browserSecret = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFinishJoinResponse(): FinishJoinResponse {
+  return { guildId: "" };
+}
+
+export const FinishJoinResponse: MessageFns<FinishJoinResponse> = {
+  encode(message: FinishJoinResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FinishJoinResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFinishJoinResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
             continue;
           }
         }
@@ -3487,6 +3724,32 @@ export const ConsoleServiceService = {
     responseSerialize: (value: UseLinkResponse): Buffer => Buffer.from(UseLinkResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UseLinkResponse => UseLinkResponse.decode(value),
   },
+  /**
+   * Begins to add a person's chat account to a guild, and returns the address to which the browser is sent. NOT_APPLICABLE
+   * if the guild does not allow it.
+   */
+  startJoin: {
+    path: "/guild.auth.v1.ConsoleService/StartJoin" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: StartJoinRequest): Buffer => Buffer.from(StartJoinRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): StartJoinRequest => StartJoinRequest.decode(value),
+    responseSerialize: (value: StartJoinResponse): Buffer => Buffer.from(StartJoinResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): StartJoinResponse => StartJoinResponse.decode(value),
+  },
+  /**
+   * Adds the account that the person allowed to add. INVALID_REQUEST as in FinishSignIn, NOT_FOUND if the account is not
+   * linked in the guild, NOT_APPLICABLE if the person cancelled or the guild does not allow it.
+   */
+  finishJoin: {
+    path: "/guild.auth.v1.ConsoleService/FinishJoin" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FinishJoinRequest): Buffer => Buffer.from(FinishJoinRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FinishJoinRequest => FinishJoinRequest.decode(value),
+    responseSerialize: (value: FinishJoinResponse): Buffer => Buffer.from(FinishJoinResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FinishJoinResponse => FinishJoinResponse.decode(value),
+  },
   getSession: {
     path: "/guild.auth.v1.ConsoleService/GetSession" as const,
     requestStream: false as const,
@@ -3669,6 +3932,16 @@ export interface ConsoleServiceServer extends UntypedServiceImplementation {
   finishSignIn: handleUnaryCall<FinishSignInRequest, FinishSignInResponse>;
   /** Creates a session with the token of a one-time link. NOT_FOUND if it is unknown, used or expired. */
   useLink: handleUnaryCall<UseLinkRequest, UseLinkResponse>;
+  /**
+   * Begins to add a person's chat account to a guild, and returns the address to which the browser is sent. NOT_APPLICABLE
+   * if the guild does not allow it.
+   */
+  startJoin: handleUnaryCall<StartJoinRequest, StartJoinResponse>;
+  /**
+   * Adds the account that the person allowed to add. INVALID_REQUEST as in FinishSignIn, NOT_FOUND if the account is not
+   * linked in the guild, NOT_APPLICABLE if the person cancelled or the guild does not allow it.
+   */
+  finishJoin: handleUnaryCall<FinishJoinRequest, FinishJoinResponse>;
   getSession: handleUnaryCall<GetSessionRequest, GetSessionResponse>;
   /** Which of these sessions may still read a guild's events. Does not count as activity of a session. */
   checkSessions: handleUnaryCall<CheckSessionsRequest, CheckSessionsResponse>;

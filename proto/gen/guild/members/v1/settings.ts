@@ -71,6 +71,12 @@ export interface GuildSettings {
   pushCommands: boolean;
   /** Increases with every change; 0 if the guild has changed nothing. */
   version: number;
+  /** The channel that invites of linked accounts open. Unset: no invites are created. */
+  inviteChannelId?:
+    | string
+    | undefined;
+  /** Whether a linked account can join by allowing the bot's application to add it. */
+  oauthJoin: boolean;
 }
 
 function createBaseListTimeoutGuildsRequest(): ListTimeoutGuildsRequest {
@@ -464,6 +470,8 @@ function createBaseGuildSettings(): GuildSettings {
     mirrorTimeouts: false,
     pushCommands: false,
     version: 0,
+    inviteChannelId: undefined,
+    oauthJoin: false,
   };
 }
 
@@ -499,6 +507,12 @@ export const GuildSettings: MessageFns<GuildSettings> = {
     }
     if (message.version !== 0) {
       writer.uint32(72).int64(message.version);
+    }
+    if (message.inviteChannelId !== undefined) {
+      writer.uint32(82).string(message.inviteChannelId);
+    }
+    if (message.oauthJoin !== false) {
+      writer.uint32(88).bool(message.oauthJoin);
     }
     return writer;
   },
@@ -596,6 +610,22 @@ export const GuildSettings: MessageFns<GuildSettings> = {
             }
 
             message.version = longToNumber(reader.int64());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.inviteChannelId = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.oauthJoin = reader.bool();
             continue;
           }
         }

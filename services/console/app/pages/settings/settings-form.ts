@@ -11,6 +11,8 @@ export interface SettingsForm {
   excludeAlts: boolean;
   mirrorTimeouts: boolean;
   pushCommands: boolean;
+  inviteChannel: string;
+  oauthJoin: boolean;
 }
 
 const MAX_UNIVERSES = 10;
@@ -24,6 +26,8 @@ export const formOf = (settings: GuildSettings): SettingsForm => ({
   excludeAlts: settings.mirror_bans.exclude_alts,
   mirrorTimeouts: settings.mirror_timeouts,
   pushCommands: settings.push_commands,
+  inviteChannel: settings.invite_channel_id ?? '',
+  oauthJoin: settings.oauth_join,
 });
 
 /**
@@ -40,6 +44,7 @@ export function changesOf(form: SettingsForm, stored: GuildSettings): UpdateSett
     sync_on_rank_change: form.syncOnRankChange,
     mirror_timeouts: form.mirrorTimeouts,
     push_commands: form.pushCommands,
+    oauth_join: form.oauthJoin,
   };
   const flags = Object.entries(wanted).filter(([name, value]) => stored[name as keyof typeof wanted] !== value);
   const bans = {
@@ -48,6 +53,9 @@ export function changesOf(form: SettingsForm, stored: GuildSettings): UpdateSett
   };
   const changes = {
     ...(Object.fromEntries(flags) as Partial<typeof wanted>),
+    ...(form.inviteChannel.trim() !== before.inviteChannel && {
+      invite_channel_id: form.inviteChannel.trim() || null,
+    }),
     ...(form.template.trim() !== before.template && { nickname_template: form.template.trim() || null }),
     ...(Object.keys(bans).length > 0 && { mirror_bans: bans }),
   };

@@ -9,6 +9,8 @@ const STORED = {
   mirror_bans: { universe_ids: [1, 2], exclude_alts: false },
   mirror_timeouts: false,
   push_commands: true,
+  invite_channel_id: '900000000000000001',
+  oauth_join: false,
 };
 const changes = (form: Partial<ReturnType<typeof formOf>>) => changesOf({ ...formOf(STORED), ...form }, STORED);
 
@@ -23,7 +25,8 @@ test('only what differs is sent', () => {
   expect(changes({ universes: '' })).toEqual({ mirror_bans: { universe_ids: [] } });
 });
 
-test('an empty template removes the template', () => {
+test('an empty template or channel removes it', () => {
+  expect(changes({ inviteChannel: '' })).toEqual({ invite_channel_id: null });
   expect(changes({ template: ' ' })).toEqual({ nickname_template: null });
 });
 

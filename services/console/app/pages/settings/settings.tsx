@@ -78,6 +78,21 @@ function Form({ stored, onSaved }: { stored: GuildSettings; onSaved: (settings: 
           value={form.template}
         />
       </Card>
+      <Card title={texts.joins}>
+        <TextField
+          {...field('inviteChannel')}
+          label={texts.inviteChannel}
+          hint={texts.inviteChannelHint}
+          error={faultOf(save.error, 'invite_channel_id')}
+          value={form.inviteChannel}
+        />
+        <Checkbox
+          {...field('oauthJoin')}
+          label={texts.oauthJoin}
+          hint={texts.oauthJoinHint(`${location.origin}/join/${guild.id}`)}
+          checked={form.oauthJoin}
+        />
+      </Card>
       <Card title={texts.platforms}>
         <TextField
           {...field('universes')}
