@@ -13,8 +13,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** All servers that have a part of each database: several with Citus, otherwise only that of `postgresUrl`. */
     databaseNodes: string[];
-    /** True if the tests run on Citus (test/citus). */
-    isCitus: boolean;
+    /** The settings of each test database, such as `work_mem = '8MB'`. */
+    databaseSettings: string[];
     /** The name of a database with all migrations, which each test database is a copy of. */
     templateDatabase: string;
     redisUrl: string;
@@ -50,7 +50,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await createTemplate(postgres.url);
     project.provide('postgresUrl', postgres.url);
     project.provide('databaseNodes', [postgres.url]);
-    project.provide('isCitus', false);
+    project.provide('databaseSettings', []);
     project.provide('templateDatabase', TEMPLATE);
     project.provide('redisUrl', redis.url);
     project.provide('appFolder', join(folder, 'app'));

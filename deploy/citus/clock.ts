@@ -12,6 +12,5 @@ export const CREATE_CLOCK = [
      AS 'SELECT pg_catalog.clock_timestamp()'`,
 ];
 
-/** Makes later sessions of a database use the clock. */
-export const useClock = (database: string) =>
-  `ALTER DATABASE "${database}" SET search_path = ${CLOCK_SCHEMA}, pg_catalog, public`;
+/** The setting of a database with which its sessions use the clock. */
+export const CLOCK_SETTING = `search_path = ${CLOCK_SCHEMA}, pg_catalog, public`;

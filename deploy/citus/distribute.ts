@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { Report } from '#kit/postgres/lock-watch.ts';
 import { openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
-import { CLOCK_SCHEMA, CREATE_CLOCK, useClock } from './clock.ts';
+import { CLOCK_SCHEMA, CLOCK_SETTING, CREATE_CLOCK } from './clock.ts';
 import { MIGRATIONS_TABLE, PLACEMENTS } from './placements.ts';
 
 /** Advisory lock, so that two migrations do not distribute concurrently; the number is arbitrary. */
@@ -59,7 +59,7 @@ async function hideClock(client: Client): Promise<string[]> {
   const [{ exists = false, database = '' } = {}] = rows;
   if (exists) return [];
   for (const statement of CREATE_CLOCK) await client.query(statement);
-  await client.query(useClock(database));
+  await client.query(`ALTER DATABASE ${client.escapeIdentifier(database)} SET ${CLOCK_SETTING}`);
   return ['created the clock for statements that change several nodes'];
 }
 
@@ -84,7 +84,9 @@ async function undistributed(client: Client, schemas: readonly string[]): Promis
   );
   const unplaced = rows.filter(({ name, hasGuild }) => !hasGuild && !PLACEMENTS[name]);
   if (unplaced.length > 0) {
-    throw new Error(`${unplaced.map(({ name }) => name).join(', ')}: no guild_id, and not in deploy/citus/placements.ts`);
+    throw new Error(
+      `${unplaced.map(({ name }) => name).join(', ')}: no guild_id, and not in deploy/citus/placements.ts`,
+    );
   }
   return rows.filter(({ name }) => PLACEMENTS[name]?.kind !== 'local');
 }

@@ -12,6 +12,7 @@ export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   'auth.audit_feed': { kind: 'local', reason: 'one row, the lease of a process' },
   'auth.operators': { kind: 'local', reason: 'operators belong to the installation' },
   'auth.request_reporters': { kind: 'local', reason: 'a row for each start of a gateway' },
+  'auth.sessions': { kind: 'local', reason: 'sessions belong to persons, and guild_id is always empty' },
   'auth.sign_ins': { kind: 'local', reason: 'nobody knows yet who signs in, and rows exist for ten minutes' },
   'members.chat_shards': { kind: 'local', reason: 'connections to the chat platform belong to no guild' },
   'moderation.mirrored_universes': {

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { databaseRows } from '../postgres/database.ts';
 import type { Installation } from '../restore/installation.ts';
 import { createFolder, Server } from '../restore/server.ts';
-import { databaseRows } from '../postgres/database.ts';
 
 const WORKERS = 2;
 const SETTINGS: Record<string, string> = {
@@ -16,7 +16,12 @@ const SETTINGS: Record<string, string> = {
   'citus.enable_unsafe_triggers': 'on',
   // Enough to have several on each worker.
   'citus.shard_count': '4',
-  logging_collector: 'on', log_directory: '/tmp/cituslogs', log_filename: 'pg-%p-%H%M%S.log', log_file_mode: '0666', log_line_prefix: '%p %a ', 'citus.multi_task_query_log_level': 'log', // TEMPORARY
+  logging_collector: 'on',
+  log_directory: '/tmp/cituslogs',
+  log_filename: 'pg-%p-%H%M%S.log',
+  log_file_mode: '0666',
+  log_line_prefix: '%p %a ',
+  'citus.multi_task_query_log_level': 'log', // TEMPORARY
 };
 /** Nothing survives a crash, like in the other integration tests. */
 const VOLATILE: Record<string, string> = {
@@ -47,13 +52,12 @@ export class CitusCluster {
     this.workers = workers;
   }
 
-  static async start(
-    installation: Installation,
-    { folder, isVolatile = true }: ClusterOptions,
-  ): Promise<CitusCluster> {
+  static async start(installation: Installation, { folder, isVolatile = true }: ClusterOptions): Promise<CitusCluster> {
     const access = join(createFolder(join(folder, 'access')), 'pg_hba.conf');
     // The nodes connect to each other without passwords.
-    writeFileSync(access, `host all all ${ADDRESS}/32 trust\nhost replication all ${ADDRESS}/32 trust\n`, { mode: 0o644 });
+    writeFileSync(access, `host all all ${ADDRESS}/32 trust\nhost replication all ${ADDRESS}/32 trust\n`, {
+      mode: 0o644,
+    });
     const settings = { ...SETTINGS, ...(isVolatile && VOLATILE), hba_file: access };
     const nodes = Array.from({ length: 1 + WORKERS }, (_, number) => join(folder, `node-${number}`));
     return new CitusCluster(await Promise.all(nodes.map((node) => Server.create(installation, node, { settings }))));

@@ -4,7 +4,6 @@ import { inject } from 'vitest';
 import { type Database, openDatabase } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { useClock } from '../../deploy/citus/clock.ts';
 
 export type TestDatabase = {
   url: string;
@@ -17,7 +16,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   // Copying files takes about half the CPU time of copying pages through the server's cache.
   await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
-  if (inject('isCitus')) await execute(useClock(name));
+  for (const setting of inject('databaseSettings')) await execute(`ALTER DATABASE ${name} SET ${setting}`);
   const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };

@@ -142,7 +142,7 @@ export class Erasure {
     for (const { table, condition, values } of targets) {
       const [row] = await this.#options.database.query<{ rows: number }>(
         longRunning(
-          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
+          `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
         ),
         values,
       );

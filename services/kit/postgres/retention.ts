@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { inDueGuilds, onlyGuild } from './by-guild.ts';
 import { isStatementTimeout } from './database-errors.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
@@ -25,6 +26,8 @@ export interface RetentionRule {
    * table in the order of this key, at most 50,000 rows per minute.
    */
   walk?: readonly string[];
+  /** False if the table has no column `guild_id`; true by default. */
+  hasGuild?: boolean;
 }
 
 export interface RetentionOptions {
@@ -82,23 +85,34 @@ export class Retention implements Part {
     }
   }
 
-  async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
-    const before = new Date(this.#clock.now() - seconds * 1000);
+  async #apply(rule: RetentionRule): Promise<void> {
+    const before = new Date(this.#clock.now() - rule.seconds * 1000);
     let batch = BATCH;
     for (let isLeft = true; isLeft && !this.#isStopped; ) {
       try {
-        const rows = await this.#database.query(
-          `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-             SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${batch} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-          [before],
-        );
-        isLeft = rows.length === batch;
+        const rows = await this.#deleteBefore(rule, before, batch);
+        isLeft = rows.length >= batch;
       } catch (error) {
         // Deleting some rows takes long because of their triggers. Without smaller batches no row would ever be deleted.
         if (!isStatementTimeout(error) || batch === 1) throw error;
         batch = Math.ceil(batch / BATCH_REDUCTION);
       }
     }
+  }
+
+  #deleteBefore({ table, column, hasGuild = true }: RetentionRule, before: Date, limit: number): Promise<object[]> {
+    const remove = (guildId: string | null) => {
+      const [ofGuild, values] = hasGuild ? [`AND ${onlyGuild(table, 2)}`, [before, guildId]] : ['', [before]];
+      return this.#database.query(
+        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+           SELECT ctid FROM ${table} WHERE ${column} < $1 ${ofGuild} LIMIT ${limit} FOR UPDATE SKIP LOCKED)) ${ofGuild}
+         RETURNING 1`,
+        values,
+      );
+    };
+    if (!hasGuild) return remove(null);
+    const due = { table, condition: `${column} < $1`, order: column, values: [before], limit };
+    return inDueGuilds(this.#database, due, remove);
   }
 
   async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
