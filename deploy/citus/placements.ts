@@ -14,6 +14,7 @@ export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   'auth.request_reporters': { kind: 'local', reason: 'a row for each start of a gateway' },
   'auth.sessions': { kind: 'local', reason: 'sessions belong to persons, and guild_id is always empty' },
   'auth.sign_ins': { kind: 'local', reason: 'nobody knows yet who signs in, and rows exist for ten minutes' },
+  'events.streams': { kind: 'local', reason: 'the table is unlogged, which is not possible for shards that are moved' },
   'members.chat_shards': { kind: 'local', reason: 'connections to the chat platform belong to no guild' },
   'moderation.mirrored_universes': {
     kind: 'reference',

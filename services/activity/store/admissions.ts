@@ -1,4 +1,4 @@
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import {
   type ChangedServer,
@@ -23,7 +23,6 @@ export interface StoredServer {
 
 type ServerName = Pick<StoredServer, 'guildId' | 'serverId'>;
 
-const guildOf = ({ guildId }: { guildId: string }) => guildId;
 const guildsOf = (servers: readonly ServerName[]) => servers.map(({ guildId }) => guildId);
 const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId }) => serverId);
 
@@ -34,7 +33,7 @@ const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId 
 export function findServers(transaction: Queryable, servers: readonly ServerName[]): Promise<StoredServer[]> {
   return byGuild(transaction, sortByServer(servers), guildOf, (part, guildId) =>
     transaction.query<StoredServer>(
-    `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
+      `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
      CROSS JOIN LATERAL (
        SELECT guild_id AS "guildId", server_id AS "serverId", is_counted AS "isCounted",
          heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
@@ -58,7 +57,7 @@ export async function reserveCommands(
 ): Promise<void> {
   await byGuild(transaction, servers, guildOf, (part, guildId) =>
     transaction.query(
-    `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
+      `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
      SELECT servers.guild_id, command_id, servers.server_id, expires_at
      FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
      JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
@@ -85,7 +84,7 @@ export async function addLiveServers(
 ): Promise<void> {
   await byGuild(transaction, changes, guildOf, (part, guildId) =>
     transaction.query(
-    `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
+      `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
      FROM unnest($1::text[], $2::int[], $3::timestamptz[]) AS change (guild_id, added, earliest)
      WHERE guilds.guild_id = change.guild_id AND ${onlyGuild('guilds', 4)}`,
       [part.map(guildOf), part.map(({ added }) => added), part.map(({ earliest }) => earliest), guildId],
@@ -119,7 +118,7 @@ export function saveAdmissions(
   }));
   return byGuild(transaction, rows, guildOf, (part, guildId) =>
     transaction.query(
-    `WITH heartbeat AS (
+      `WITH heartbeat AS (
        SELECT given.*, ${INTERVAL_SQL} AS seconds, last_place
        FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS}, "isNew" boolean)
        JOIN activity.guilds ON guild_id = "guildId" AND ${onlyGuild('guilds', 2)}

@@ -1,4 +1,4 @@
-import { byGuild, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { type CommandRecord, outcomeJoin, RECORD } from './command-records.ts';
 
@@ -7,8 +7,6 @@ export interface CommandRef {
   guildId: string;
   commandId: string;
 }
-
-const guildOf = ({ guildId }: CommandRef) => guildId;
 
 /** Returns commands of one or more guilds with their outcome at the time `now`. */
 export function findCommands(
@@ -37,7 +35,7 @@ export function claimExpiredCommands(on: Queryable, now: Date, limit: number): P
   const due = { table: 'activity.commands', condition, order: 'expires_at', values: [now], limit };
   return inDueGuilds(on, due, (guildId) =>
     on.query(
-    `WITH due AS MATERIALIZED (
+      `WITH due AS MATERIALIZED (
        SELECT guild_id, command_id FROM activity.commands WHERE ${condition} AND ${onlyGuild('commands', 3)}
        ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
      )

@@ -1,5 +1,5 @@
 import type { EventSource } from '#kit/events/source.ts';
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 
@@ -83,12 +83,7 @@ export function ackCommands(on: Queryable, acks: readonly Ack[], now: Date): Pro
     result: storedResult(result),
     error,
   }));
-  return byGuild(
-    on,
-    rows,
-    ({ guildId }) => guildId,
-    (part, guildId) => on.query(ACK, [JSON.stringify(part), now, guildId]),
-  );
+  return byGuild(on, rows, guildOf, (part, guildId) => on.query(ACK, [JSON.stringify(part), now, guildId]));
 }
 
 const ACK = `WITH given AS (

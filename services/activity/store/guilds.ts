@@ -63,7 +63,7 @@ export async function sweepGuilds(
 ): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
   const lapsed = await byGuild(transaction, guildIds, itself, (part) =>
     transaction.query<ChangedServer>(
-    `WITH lapsed AS MATERIALIZED (
+      `WITH lapsed AS MATERIALIZED (
        SELECT guild_id, server_id FROM activity.servers
        WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
      )

@@ -1,4 +1,4 @@
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { LeasedCommand } from './commands.ts';
 import { sortByServer } from './servers.ts';
@@ -10,8 +10,6 @@ export interface FetchRequest {
   /** The maximum number of commands to fetch. */
   limit: number;
 }
-
-const guildOf = ({ guildId }: { guildId: string }) => guildId;
 
 /**
  * The clock of the database, which is the same for all processes. The subquery is evaluated once, so that comparisons
@@ -182,7 +180,7 @@ export async function releaseCommands(on: Queryable, commands: readonly LeasedCo
   // would search a queue index instead of the primary key.
   await byGuild(on, commands, guildOf, (part, guildId) =>
     on.query(
-    `WITH given AS (
+      `WITH given AS (
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])
          AS given (guild_id, command_id, server_id, until)
      ), own AS (

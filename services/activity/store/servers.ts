@@ -1,4 +1,4 @@
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
@@ -91,11 +91,8 @@ export interface SavedHeartbeat {
  * heartbeat.
  */
 export function saveHeartbeats(on: Queryable, heartbeats: readonly Heartbeat[]): Promise<SavedHeartbeat[]> {
-  return byGuild(
-    on,
-    sortByServer(heartbeats),
-    ({ guildId }) => guildId,
-    (part, guildId) => on.query(SAVE_HEARTBEATS, [JSON.stringify(part.map(heartbeatRow)), guildId]),
+  return byGuild(on, sortByServer(heartbeats), guildOf, (part, guildId) =>
+    on.query(SAVE_HEARTBEATS, [JSON.stringify(part.map(heartbeatRow)), guildId]),
   );
 }
 

@@ -163,7 +163,7 @@ export async function endSilent(
   const silent = { table: 'activity.sessions', condition, order: 'check_at', values: [now], limit };
   const checked = await inDueGuilds(on, silent, (guildId) =>
     on.query<Session & { due: number }>(
-    `WITH due AS MATERIALIZED (
+      `WITH due AS MATERIALIZED (
        SELECT guild_id, session_id, beat_at - started_at AS length, check_at FROM activity.sessions
        WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2 AND ${onlyGuild('sessions', 5)}
        ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED

@@ -1,4 +1,4 @@
-import { byGuild, byGuildInOrder, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, byGuildInOrder, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
@@ -124,8 +124,6 @@ export const withSecrets = (condition = 'true') => `CROSS JOIN LATERAL (
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
   FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number AND ${condition}) s`;
 
-const WITH_SECRETS = withSecrets();
-
 /** Returns the API keys of a guild that have the numbers `numbers`. */
 export function selectKeys(
   database: Queryable,
@@ -134,7 +132,7 @@ export function selectKeys(
   numbers: readonly number[],
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE k.guild_id = $2 AND k.number = ANY($3::integer[]) ORDER BY k.number DESC`,
     [now, guildId, numbers],
   );
@@ -149,7 +147,7 @@ export function selectKeyPage(
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
      ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
     [now, guildId, after?.isRevoked ?? false, after ? -after.number : -MAX_NUMBER, limit],
@@ -177,7 +175,7 @@ export function selectFilteredKeys(
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    longRunning(`SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    longRunning(`SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE (k.guild_id, k.number) > ($2, $3) AND ($4::text IS NULL OR k.guild_id = $4)
        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
        AND ($5::timestamptz IS NULL OR k.expires_at < $5)
@@ -236,8 +234,6 @@ export async function notifyChanges(transaction: Queryable, payloads: readonly s
   ]);
 }
 
-const guildOf = ({ guildId }: { guildId: string }) => guildId;
-
 /**
  * Finds API keys by the hashes of their secrets. The LATERAL join makes the planner look up each hash in the indexes;
  * otherwise it would scan small tables.
@@ -282,9 +278,8 @@ export interface KeyUse extends KeyRef {
 }
 
 /**
- * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more. A key is therefore
- * written at most once a minute, however many gateways report its use, and its time of last use is at most two minutes
- * behind.
+ * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more: a key is written at
+ * most once a minute, however many gateways report its use, and its time of last use is at most two minutes behind.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await byGuild(database, uses, guildOf, (part, guildId) =>

@@ -1,4 +1,4 @@
-import { byGuild, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AuditEntry } from '../domain/audit-entry.ts';
 
@@ -17,8 +17,6 @@ const MAX_READ_BYTES = 640 * 1024;
 /** The bytes of an entry besides its two records. */
 const ENTRY_BYTES = 1_000;
 const MAX_DAYS = 100;
-
-const guildOf = ({ guildId }: { guildId: string }) => guildId;
 
 /** Stores entries in the order given. Rows of days are locked in the order of guild IDs. */
 export async function insertAuditEntries(on: Queryable, entries: readonly AuditEntry[]): Promise<void> {

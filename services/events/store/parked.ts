@@ -1,4 +1,4 @@
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import {
@@ -47,11 +47,8 @@ const CLAIM = prepared(`WITH picked AS (
 
 /** Claims endpoints of some guilds whose parked events are due, until the end of a lease. */
 export function claimRetries(on: Queryable, guilds: readonly GuildSlots[]): Promise<EndpointKey[]> {
-  return byGuild(
-    on,
-    guilds,
-    ({ guildId }) => guildId,
-    (part, guildId) => on.query(CLAIM, [part.map((guild) => guild.guildId), part.map(({ slots }) => slots), guildId]),
+  return byGuild(on, guilds, guildOf, (part, guildId) =>
+    on.query(CLAIM, [part.map((guild) => guild.guildId), part.map(({ slots }) => slots), guildId]),
   );
 }
 

@@ -1,4 +1,4 @@
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { EVENT_BYTES } from './log.ts';
 
@@ -52,11 +52,8 @@ const SURPLUS = prepared(`DELETE FROM events.streams WHERE (guild_id, id) IN (
   ) RETURNING guild_id AS "guildId", id`);
 
 export async function removeStreams(on: Queryable, streams: readonly StreamRow[]): Promise<void> {
-  await byGuild(
-    on,
-    streams,
-    ({ guildId }) => guildId,
-    (part, guildId) => on.query(REMOVE, [part.map((stream) => stream.guildId), part.map(({ id }) => id), guildId]),
+  await byGuild(on, streams, guildOf, (part, guildId) =>
+    on.query(REMOVE, [part.map((stream) => stream.guildId), part.map(({ id }) => id), guildId]),
   );
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { byGuild, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { type Attempt, type Endpoint, type EndpointSecrets, MAX_PARKED } from '../domain/endpoint.ts';
 
@@ -44,8 +44,6 @@ const CLAIM = prepared(`WITH picked AS (
     RETURNING claimed.*
   )
   SELECT ${NEEDED}, e.lease FROM e`);
-
-const guildOf = ({ guildId }: GuildSlots) => guildId;
 
 /** Leases due endpoints of some guilds, those first that had no turn for the longest time. */
 export function claimDue(on: Queryable, guilds: readonly GuildSlots[], isSlow: boolean): Promise<LeasedEndpoint[]> {

@@ -1,7 +1,7 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule, UserColumn } from '../personal-data/erasure-rules.ts';
-import { byGuild, onlyGuild } from '../postgres/by-guild.ts';
+import { byGuild, guildOf, onlyGuild } from '../postgres/by-guild.ts';
 import type { Database } from '../postgres/pool.ts';
 import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
@@ -99,8 +99,6 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
     },
   };
 }
-
-const guildOf = ({ guildId }: { guildId: string }) => guildId;
 
 /** Splits events into parts that are small enough for one call, in their order. */
 function inParts(events: readonly RecordedRow[]): RecordedRow[][] {

@@ -4,6 +4,9 @@ import type { Queryable } from './pool.ts';
 /** The maximum number of statements of one batch at the same time. */
 const CONCURRENCY = 4;
 
+/** The guild of a row, for `byGuild`. */
+export const guildOf = ({ guildId }: { guildId: string }) => guildId;
+
 /**
  * Runs a statement for rows of many guilds: once, or with Citus once for each guild, because a statement that is limited
  * to one guild runs on one node. `run` gets the guild, or null if its items are of several; the statement passes it to

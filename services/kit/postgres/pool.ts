@@ -8,6 +8,7 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { recordedSpan } from '../telemetry/tracing/current-span.ts';
 import { isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
+import { distributionReader } from './distribution.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { PrimaryPool } from './hosts/primary-pool.ts';
 import { describeStatement, isRead, type Statement } from './statements.ts';
@@ -34,9 +35,6 @@ const STATEMENT_MS = 5_000;
  * timeout, so it is only reached if the connection is lost without notice.
  */
 const NO_RESPONSE_MS = STATEMENT_MS + 1_000;
-
-/** With Citus the schema of our clock exists (deploy/citus/clock.ts). */
-const DISTRIBUTION = `SELECT to_regnamespace('coordinator_clock') IS NOT NULL AS "isDistributed"`;
 
 export type Row = Record<string, unknown>;
 
@@ -121,12 +119,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     return client;
   };
   const mayPrepare = options.mayPrepare ?? true;
-  let distributed: boolean | undefined;
-  const isDistributed = async (on: Queryable) => {
-    if (distributed !== undefined) return distributed;
-    const [row] = await on.query<{ isDistributed: boolean }>(DISTRIBUTION);
-    return (distributed = row?.isDistributed ?? false);
-  };
+  const isDistributed = distributionReader();
   const use: Use = async (work) => {
     const client = await connect();
     const connection = new Connection({ client, mayPrepare, health, seconds, isDistributed });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { byGuild } from '../postgres/by-guild.ts';
+import { byGuild, guildOf } from '../postgres/by-guild.ts';
 import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/pool.ts';
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
 import { MAX_READ, type QueueStatements, statementsOf } from './statements.ts';
@@ -96,17 +96,13 @@ export class QueueStore {
 
   /** Leases those of some items that are due, and not leased by another process. */
   async takeHeads(heads: readonly ItemKey[], leaseMs: number): Promise<TakenItem[]> {
-    const rows = await byGuild(
-      this.#database,
-      heads,
-      ({ guildId }) => guildId,
-      (items, guildId) =>
-        this.#database.query<TakenRow>(this.#statements.takeHeads, [
-          items.map((item) => item.guildId),
-          items.map(({ id }) => id),
-          leaseMs,
-          guildId,
-        ]),
+    const rows = await byGuild(this.#database, heads, guildOf, (items, guildId) =>
+      this.#database.query<TakenRow>(this.#statements.takeHeads, [
+        items.map((item) => item.guildId),
+        items.map(({ id }) => id),
+        leaseMs,
+        guildId,
+      ]),
     );
     return rows.map(itemOf);
   }

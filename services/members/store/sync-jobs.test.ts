@@ -77,7 +77,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>]>([
 });
 
 test('due jobs are found through indexes of unfinished jobs', async () => {
-  const scans = await scansOf(database, (on) => queue(on).due('', 100, 1));
+  const scans = await scansOf(database, (on) => queue(on).due([GUILD], 1));
   expect(scans.filter((scan) => !/^sync_jobs_(guild_due|running|unfinished)$/.test(scan))).toEqual([]);
   expect(scans).toContain('sync_jobs_guild_due');
 });

@@ -103,12 +103,7 @@ const IN_FORCE = `guild_id = $1 AND game_id = $2 AND kind = $3 AND ended_at IS N
  * Lifts a player's punishments in force in one scope, or in all scopes, and inserts their log rows and outbox rows in
  * one statement. Returns the lifted punishments.
  */
-export async function liftPunishments(
-  on: Queryable,
-  guildId: string,
-  lift: NewLift,
-  now: Date,
-): Promise<Punishment[]> {
+export async function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {
   const place = lift.placeId === undefined ? null : (lift.placeId ?? EVERYWHERE);
   const scope = [guildId, lift.gameId, lift.kind, now, place];
   // Citus does not count rows of the same statement in ON CONFLICT. The player is locked, so the number stays the same.

@@ -1,4 +1,4 @@
-import { byGuildInOrder, onlyGuild } from '#kit/postgres/by-guild.ts';
+import { byGuildInOrder, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable, type Transaction } from '#kit/postgres/pool.ts';
 import type { GuildRole } from '#proto/console/roles.ts';
 import type { Provider } from '../../domain/console/identity.ts';
@@ -126,18 +126,13 @@ export async function selectInGuilds(
   sessions: readonly { tokenHash: Buffer; guildId: string }[],
   { usedAfter, createdAfter }: SessionWindow,
 ): Promise<(SessionInGuild | undefined)[]> {
-  return byGuildInOrder(
-    database,
-    sessions,
-    ({ guildId }) => guildId,
-    async (part, guildId) => {
-      const hashes = part.map(({ tokenHash }) => tokenHash);
-      const guildIds = part.map((session) => session.guildId);
-      const values = [hashes, guildIds, usedAfter, createdAfter, guildId];
-      const rows = await database.query<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, values);
-      return rows.map((row) => (row.sessionId === null ? undefined : row));
-    },
-  );
+  return byGuildInOrder(database, sessions, guildOf, async (part, guildId) => {
+    const hashes = part.map(({ tokenHash }) => tokenHash);
+    const guildIds = part.map((session) => session.guildId);
+    const values = [hashes, guildIds, usedAfter, createdAfter, guildId];
+    const rows = await database.query<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, values);
+    return rows.map((row) => (row.sessionId === null ? undefined : row));
+  });
 }
 
 /** Returns the guilds that the provider reported for a session. */
