@@ -21,7 +21,6 @@ const SETTINGS: Record<string, string> = {
   log_filename: 'pg-%p-%H%M%S.log',
   log_file_mode: '0666',
   log_line_prefix: '%p %a ',
-  'citus.multi_task_query_log_level': 'log', // TEMPORARY
 };
 /** Nothing survives a crash, like in the other integration tests. */
 const VOLATILE: Record<string, string> = {
