@@ -15,31 +15,35 @@ export const guildOf = ({ guildId }: { guildId: string }) => guildId;
 export async function byGuild<Item, Result>(
   on: Queryable,
   items: readonly Item[],
-  guildOf: (item: Item) => string,
+  guildOfItem: (item: Item) => string,
   run: (items: readonly Item[], guildId: string | null) => Promise<readonly Result[]>,
 ): Promise<Result[]> {
   if (items.length === 0) return [];
   if (!(await on.isDistributed?.())) return [...(await run(items, null))];
-  const guilds = Object.entries(Object.groupBy(items, guildOf));
-  const limit = pLimit(CONCURRENCY);
-  return (await Promise.all(guilds.map(([guildId, ofGuild = []]) => limit(() => run(ofGuild, guildId))))).flat();
+  const guilds = [...Map.groupBy(items, guildOfItem)];
+  // A transaction has one connection, and locks rows in the order of its items.
+  const limit = pLimit('afterCommit' in on ? 1 : CONCURRENCY);
+  return (await Promise.all(guilds.map(([guildId, ofGuild]) => limit(() => run(ofGuild, guildId))))).flat();
 }
 
 /** Like `byGuild`, for a statement that returns one row for each item, in their order: so does this function. */
 export async function byGuildInOrder<Item, Result>(
   on: Queryable,
   items: readonly Item[],
-  guildOf: (item: Item) => string,
+  guildOfItem: (item: Item) => string,
   run: (items: readonly Item[], guildId: string | null) => Promise<readonly Result[]>,
 ): Promise<Result[]> {
   const placed = items.map((item, place) => ({ item, place }));
   const found = await byGuild(
     on,
     placed,
-    ({ item }) => guildOf(item),
+    ({ item }) => guildOfItem(item),
     async (part, guildId) => {
-      const items = part.map(({ item }) => item);
-      return (await run(items, guildId)).map((result, index) => ({ result, place: part[index]?.place ?? 0 }));
+      const results = await run(
+        part.map(({ item }) => item),
+        guildId,
+      );
+      return results.map((result, index) => ({ result, place: part[index]?.place ?? 0 }));
     },
   );
   return found.toSorted((a, b) => a.place - b.place).map(({ result }) => result);
