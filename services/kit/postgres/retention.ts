@@ -149,12 +149,17 @@ export class Retention implements Part {
     end: Position,
   ) {
     const columns = key.join(', ');
-    await this.#database.query(
-      `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM ${table}
-         WHERE (${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
-           AND ${column} < $${1 + 2 * key.length} FOR UPDATE SKIP LOCKED))`,
-      [...from, ...end, new Date(this.#clock.now() - seconds * 1000)],
+    const condition = `(${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
+      AND ${column} < $${1 + 2 * key.length}`;
+    const values = [...from, ...end, new Date(this.#clock.now() - seconds * 1000)];
+    const ofGuild = onlyGuild(table, 2 + 2 * key.length);
+    const due = { table, condition, order: columns, values, limit: BATCH };
+    await inDueGuilds(this.#database, due, (guildId) =>
+      this.#database.query(
+        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+           SELECT ctid FROM ${table} WHERE ${condition} AND ${ofGuild} FOR UPDATE SKIP LOCKED)) AND ${ofGuild}`,
+        [...values, guildId],
+      ),
     );
   }
 }
