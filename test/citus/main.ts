@@ -1,0 +1,13 @@
+// `npm run test:citus`: runs the integration tests on a Citus cluster, where one is installed. Parameters are those of vitest.
+import { spawn } from 'node:child_process';
+import { findCitus, NOT_CHECKED } from './installation.ts';
+
+if (findCitus()) {
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'citus', ...process.argv.slice(2)];
+  const child = spawn(process.execPath, vitest, { stdio: 'inherit' });
+  child.once('exit', (status) => {
+    process.exitCode = status ?? 1;
+  });
+} else {
+  console.log(NOT_CHECKED);
+}
