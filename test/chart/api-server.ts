@@ -10,6 +10,7 @@ import type { Manifest } from './helm.ts';
 const KINDS: Record<string, string[]> = {
   v1: ['Secret', 'Service', 'ServiceAccount', 'ConfigMap', 'Pod'],
   'apps/v1': ['Deployment', 'StatefulSet'],
+  'autoscaling/v2': ['HorizontalPodAutoscaler'],
   'batch/v1': ['Job'],
   'networking.k8s.io/v1': ['NetworkPolicy'],
   'policy/v1': ['PodDisruptionBudget'],

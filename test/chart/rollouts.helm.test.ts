@@ -46,7 +46,8 @@ test.each(helms())(
       return objectOf(all, 'Deployment', name)?.['spec'].replicas as unknown;
     };
     expect(await replicasOf('-gateway')).toBeUndefined();
-    const metadata = { name: 'guild-guild-data-gateway' };
+    const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
+    const metadata = { name: 'guild-guild-data-gateway', labels };
     server.install({ apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas: 7 } });
     expect(await replicasOf('-gateway')).toBe(7);
     expect(await replicasOf('-auth')).toBe(2);
