@@ -10,6 +10,7 @@ import type { Manifest } from './helm.ts';
 const KINDS: Record<string, string[]> = {
   v1: ['Secret', 'Service', 'ServiceAccount', 'ConfigMap', 'Pod'],
   'apps/v1': ['Deployment', 'StatefulSet'],
+  'autoscaling/v2': ['HorizontalPodAutoscaler'],
   'batch/v1': ['Job'],
   'networking.k8s.io/v1': ['NetworkPolicy'],
   'policy/v1': ['PodDisruptionBudget'],
@@ -21,13 +22,13 @@ const OWNED = { 'meta.helm.sh/release-name': 'guild', 'meta.helm.sh/release-name
 export interface ApiServer {
   /** Path for KUBECONFIG. */
   kubeconfig: string;
-  /** Creates or replaces Secrets and ConfigMaps as Helm does. */
+  /** Creates or replaces Secrets, ConfigMaps and Deployments as Helm does. */
   install(...objects: Manifest[]): void;
   remove(object: Manifest): void;
   stop(): Promise<void>;
 }
 
-/** The part of the Kubernetes API that Helm needs to render templates that look up Secrets and ConfigMaps. */
+/** The part of the Kubernetes API that Helm needs to render templates that look up these objects. */
 export async function startApiServer(): Promise<ApiServer> {
   const objects = new Map<string, Manifest>();
   const server = createServer((request, response) => {
@@ -67,7 +68,8 @@ function answer(path: string, objects: ReadonlyMap<string, Manifest>): object | 
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups() };
   const [, , listed] = /^\/(api|apis)\/(.+)$/.exec(path) ?? [];
   if (listed !== undefined && KINDS[listed]) return resourcesOf(listed);
-  const [, key = ''] = /^\/api\/v1\/namespaces\/[^/]+\/((?:secrets|configmaps)\/[^/]+)$/.exec(path) ?? [];
+  const [, key = ''] =
+    /^\/api(?:s\/apps)?\/v1\/namespaces\/[^/]+\/((?:secrets|configmaps|deployments)\/[^/]+)$/.exec(path) ?? [];
   return objects.get(key);
 }
 

@@ -9,6 +9,7 @@ const database = (...to: Json[]): JsonObject => ({ networkPolicy: { database: { 
 const MOUNT = { name: 'extra', mountPath: '/extra' };
 const VOLUME = { name: 'extra', emptyDir: {} };
 const CONSOLE = { enabled: true, publicUrl: 'https://a.example' };
+const NODE_PORT = { type: 'NodePort', externalTrafficPolicy: 'Local', nodePort: 30080 };
 const PROXIED = { trustedProxies: ['10.0.0.0/8'] };
 
 test.each<[string, JsonObject, RegExp]>([
@@ -43,6 +44,19 @@ test.each<[string, JsonObject, RegExp]>([
     /resources of auth: the request of cpu/,
   ],
   ['more memory for the migration', { migrate: { resources: { limits: { memory: '100Mi' } } } }, /of migrate/],
+  ['a variable whose name is none', gateway({ extraEnv: [{ name: 'A B', value: '1' }] }), /extraEnv/],
+  [
+    'a variable with two sources',
+    gateway({ extraEnv: [{ name: 'A', value: '1', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }] }),
+    /extraEnv/,
+  ],
+  ['a misspelt toleration', { defaults: { tolerations: [{ key: 'a', opperator: 'Exists' }] } }, /opperator/],
+  ['an unknown effect of a toleration', { migrate: { tolerations: [{ effect: 'NoRun' }] } }, /tolerations/],
+  [
+    'one port of nodes for two Services',
+    { console: { enabled: true, service: NODE_PORT }, gateway: { service: NODE_PORT } },
+    /console\.service\.nodePort must differ/,
+  ],
   ['a number as a variable', gateway({ extraEnv: [{ name: 'A', value: 1 }] }), /extraEnv/],
   [
     'a variable twice',
@@ -55,6 +69,11 @@ test.each<[string, JsonObject, RegExp]>([
     /two variables in extraEnv .* A/,
   ],
   ['a mount without its volume', gateway({ extraVolumeMounts: [MOUNT] }), /extraVolumeMounts names the volume extra/],
+  [
+    'two mounts at one path',
+    gateway({ extraVolumes: [VOLUME], extraVolumeMounts: [MOUNT, { ...MOUNT }] }),
+    /the container gateway has two volumes at \/extra/,
+  ],
   ['a volume twice', { defaults: { extraVolumes: [VOLUME, VOLUME] } }, /two volumes .* extra/],
   [
     'a sidecar with the name of the service',
@@ -79,6 +98,8 @@ test.each<[string, JsonObject, RegExp]>([
   ],
   ['a network that is none', database({ ipBlock: { cidr: '10.0.0.0/99' } }), /cidr/],
   ['an address instead of a network', database({ ipBlock: { cidr: '10.0.0.1' } }), /cidr/],
+  ['an empty peer', database({}), /database\/to\/0/],
+  ['a network together with pods', database({ ipBlock: { cidr: '10.0.0.0/8' }, podSelector: {} }), /database\/to\/0/],
   ['a misspelt selector of callers', { networkPolicy: { callers: [{ namespaceSelectr: {} }] } }, /namespaceSelectr/],
   ['a misspelt part of a selector', database({ podSelector: { matchLabel: {} } }), /matchLabel/],
   [

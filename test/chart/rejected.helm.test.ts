@@ -12,6 +12,7 @@ const REFUSED: [string, string, RegExp][] = [
   ['a label that the chart sets, on objects', '{"commonLabels":{"app.kubernetes.io/name":"a"}}', /commonLabels/],
   ['the label with the version of the chart', '{"commonLabels":{"helm.sh/chart":"a"}}', /commonLabels/],
   ['a label that the chart sets, on pods', '{"podLabels":{"app.kubernetes.io/component":"a"}}', /podLabels/],
+  ['a label of the chart itself', '{"commonLabels":{"guild-data/metrics":"false"}}', /commonLabels/],
   ['a stop that is shorter than the wait before it', '{"stopSeconds":6,"drainDelaySeconds":6}', /stopSeconds/],
   ['a name that is none of a Service', '{"fullnameOverride":"a.b"}', /fullnameOverride/],
   ['a host that is none', '{"ingress":{"host":"UPPER_bad"}}', /host/],
@@ -118,6 +119,13 @@ const REFUSED: [string, string, RegExp][] = [
   ['credentials of an unknown role', '{"database":{"credentials":{"gateway":{"name":"a"}}}}', /gateway/],
   ['a wait of every new pod that is too long', '{"startStepSeconds":6}', /startStepSeconds/],
   ['a Route for all hosts of a domain', '{"route":{"host":"*.example.com"}}', /route/],
+  [
+    'a timeout of a Route that ends polls',
+    '{"gateway":{"trustedProxies":["10.0.0.0/8"]},"route":{"enabled":true,"annotations":{"haproxy.router.openshift.io/timeout":"25s"}}}',
+    /route\.annotations: a timeout of 25s/,
+  ],
+  ['one key for two secrets', '{"secrets":{"keys":{"redisUrl":"chat-bot-token"}}}', /secrets\.keys/],
+  ['a key of evaluation’s own Secret', '{"secrets":{"keys":{"gameApiKey":"auth-password"}}}', /secrets\.keys/],
   ['a port of nodes inside the cluster', '{"gateway":{"service":{"nodePort":30080}}}', /nodePort requires/],
   [
     'a class of load balancers without one',

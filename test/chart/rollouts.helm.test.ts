@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { CHART } from '../../deploy/chart-files.ts';
+import { startApiServer } from './api-server.ts';
 import type { JsonObject } from './chart.ts';
-import { type Manifest, render } from './helm.ts';
+import { helms, type Manifest, render } from './helm.ts';
 import { EVALUATION, objectOf, podOf, podsWith } from './manifests.ts';
 
 const DEFAULT_STRATEGY = { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
@@ -33,6 +34,25 @@ describe('the stop of a pod', () => {
     expect(await stopOf({ services: { gateway: { lifecycle } } })).toEqual([lifecycle, 2 + 25 + 5]);
   });
 });
+
+test.each(helms())(
+  'autoscaling that is enabled in a running release keeps the present number of pods: %s',
+  async (helm) => {
+    const server = await startApiServer();
+    onTestFinished(() => server.stop());
+    const values = { ...EVALUATION, services: { gateway: { autoscaling: { enabled: true } } } };
+    const replicasOf = async (name: string) => {
+      const all = await render({ values, kubeconfig: server.kubeconfig, helm });
+      return objectOf(all, 'Deployment', name)?.['spec'].replicas as unknown;
+    };
+    expect(await replicasOf('-gateway')).toBeUndefined();
+    const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
+    const metadata = { name: 'guild-guild-data-gateway', labels };
+    server.install({ apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas: 7 } });
+    expect(await replicasOf('-gateway')).toBe(7);
+    expect(await replicasOf('-auth')).toBe(2);
+  },
+);
 
 describe('the rollout of a Deployment', () => {
   test('by default one more pod at a time starts, and none less serves', async () => {

@@ -2,8 +2,8 @@ import type { Namespace } from './kubectl.ts';
 import { makeKeys } from './load.ts';
 
 /** The guild of the simulators' demo world. */
-const GUILD = '900000000000000001';
-const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' };
+export const GUILD = '900000000000000001';
+export const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' };
 
 /** A request to each service with its expected status, in an order in which each finds the data that it needs. */
 const CALLS: readonly [service: string, method: string, path: string, body: unknown, status: number][] = [

@@ -1,5 +1,5 @@
 // Runs in a pod: sends requests at a constant rate from `/start?rate=N` until `/stop`, which returns the results. BASE
-// is the gateway; /keys/keys.json has keys of enough guilds that no rate limit is reached.
+// is the gateway; /files/keys.json has keys of enough guilds that no rate limit is reached.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -46,7 +46,7 @@ const KINDS: readonly Kind[] = [
 ];
 const TURNS = KINDS.flatMap((kind) => Array.from({ length: kind.times }, () => kind));
 
-const guilds = JSON.parse(readFileSync('/keys/keys.json', 'utf8')) as { guild: string; key: string }[];
+const guilds = JSON.parse(readFileSync('/files/keys.json', 'utf8')) as { guild: string; key: string }[];
 const base = new URL(process.env['BASE'] ?? '');
 const agent = new Agent({ keepAlive: true, maxSockets: 100, timeout: 30_000 });
 

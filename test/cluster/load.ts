@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Namespace } from './kubectl.ts';
 import type { Images } from './lab.ts';
+import { startProgram } from './program-pod.ts';
 
 export type LoadResult = {
   rate: number;
@@ -44,22 +43,9 @@ export class Load {
   }
 
   static async create(namespace: Namespace, images: Images, gateway: string): Promise<Load> {
-    const program = readFileSync(join(import.meta.dirname, 'load-pod.ts'), 'utf8');
-    const keys = JSON.stringify(await makeKeys(namespace));
-    await namespace.apply({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'load' },
-      data: { 'load.ts': program },
-    });
-    await namespace.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'load' },
-      stringData: { 'keys.json': keys },
-    });
-    await namespace.apply({ apiVersion: 'v1', kind: 'Pod', ...podOf(images, gateway) });
-    await namespace.kubectl('wait', '--for=condition=Ready', 'pod/load', '--timeout=180s');
+    const files = { 'keys.json': JSON.stringify(await makeKeys(namespace)) };
+    // Without a CPU request a busy node would starve it first.
+    await startProgram(namespace, { name: 'load', images, port: 7000, cpu: '500m', env: { BASE: gateway }, files });
     return new Load(namespace);
   }
 
@@ -73,41 +59,4 @@ export class Load {
   #tell(path: string): Promise<string> {
     return this.#namespace.node('load', `console.log(await (await fetch('http://127.0.0.1:7000${path}')).text())`);
   }
-}
-
-function podOf({ repository, tag, pullPolicy }: Images, gateway: string) {
-  const securityContext = {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  };
-  return {
-    metadata: { name: 'load', labels: { app: 'load' } },
-    spec: {
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 5,
-      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [
-        {
-          name: 'load',
-          image: `${repository}:${tag}`,
-          imagePullPolicy: pullPolicy,
-          args: ['/load/load.ts'],
-          env: [{ name: 'BASE', value: gateway }],
-          readinessProbe: { httpGet: { path: '/', port: 7000 }, periodSeconds: 1 },
-          // Without a CPU request a busy node would starve it first.
-          resources: { requests: { cpu: '500m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-          securityContext,
-          volumeMounts: [
-            { name: 'load', mountPath: '/load' },
-            { name: 'keys', mountPath: '/keys' },
-          ],
-        },
-      ],
-      volumes: [
-        { name: 'load', configMap: { name: 'load' } },
-        { name: 'keys', secret: { secretName: 'load' } },
-      ],
-    },
-  };
 }

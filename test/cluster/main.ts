@@ -5,12 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { helms, runHelm } from '#test/chart/helm.ts';
 import { CHART } from '../../deploy/chart-files.ts';
+import { prometheusProgram } from '../prometheus/prometheus.ts';
+import { drillOfAnAlert } from './alerts.ts';
 import { callEveryService } from './calls.ts';
 import { Namespace } from './kubectl.ts';
 import { type Images, openCluster } from './lab.ts';
 import { Load, type LoadResult } from './load.ts';
-import { pathsOf, pathsOfOperators, pathsOfOthers, tryPaths } from './paths.ts';
+import { tryAllPaths } from './paths.ts';
 import { checkSchemas } from './schemas.ts';
+import { HOP_COUNT, missingHops, startCollector, TRACED } from './trace.ts';
 
 const RELEASE = 'guild-data';
 const READY_SECONDS = 60;
@@ -53,6 +56,8 @@ class ClusterTest {
       ['deleted pods under load', () => this.#deletions()],
       ['scaling under load', () => this.#scaling()],
       ['a drained node under load', () => this.#drain()],
+      ['a trace of one request', () => this.#trace()],
+      ['the drill of an alert', () => this.#alert()],
       ['helm uninstall', () => this.#uninstall()],
       ['the other Helm', () => this.#otherHelm()],
     ] as const;
@@ -126,20 +131,9 @@ class ClusterTest {
   }
 
   async #paths(): Promise<void> {
-    const paths = pathsOf(RELEASE);
-    for (const name of names) {
-      const [pod = ''] = await this.#namespace.pods(name);
-      const own = paths.filter(({ from }) => from === name);
-      this.#fault('paths', await tryPaths(this.#namespace, pod, own));
-    }
-    const operators = pathsOfOperators(RELEASE);
-    const [guildctl = ''] = await this.#namespace.pods('guildctl');
-    this.#fault('paths', await tryPaths(this.#namespace, guildctl, operators));
-    const others = pathsOfOthers(RELEASE);
-    this.#fault('paths', await tryPaths(this.#namespace, 'load', others));
-    const all = [...paths, ...operators, ...others];
-    const forbidden = all.filter(({ allowed }) => !allowed).length;
-    this.#figure(`${forbidden} forbidden paths tried, and ${all.length - forbidden} that are allowed`);
+    const { faults, allowed, forbidden } = await tryAllPaths(this.#namespace, RELEASE);
+    this.#fault('paths', faults);
+    this.#figure(`${forbidden} forbidden paths tried, and ${allowed} that are allowed`);
   }
 
   /** The running pods of the services. */
@@ -230,6 +224,19 @@ class ClusterTest {
     });
     if (fewest < 1) this.#fault('drain', ['a Deployment had no pod left']);
     this.#count('the node drained, and given back', result);
+  }
+
+  async #trace(): Promise<void> {
+    await startCollector(this.#namespace, this.#images);
+    await this.#helm('upgrade', ...this.#chart(this.#images.tag, [...SMALL_REQUESTS, ...TRACED]));
+    this.#fault('trace', await missingHops(this.#namespace, `${RELEASE}-gateway`));
+    this.#figure(`the trace of a request was searched for ${HOP_COUNT} hops`);
+  }
+
+  async #alert(): Promise<void> {
+    if (!prometheusProgram()) return this.#figure('NOT CHECKED: Prometheus is not installed');
+    const { fired, ended } = await drillOfAnAlert(this.#namespace, RELEASE);
+    this.#figure(`an alert fired ${fired} s after its cause began, and ended ${ended} s after the cause had`);
   }
 
   async #uninstall(): Promise<void> {

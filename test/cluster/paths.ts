@@ -14,7 +14,7 @@ const SERVERS = [
 ] as const;
 
 /** Every connection between services and to the servers, from the table of processes. */
-export function pathsOf(release: string): Path[] {
+function pathsOf(release: string): Path[] {
   return DEPLOYABLES.flatMap((from) => [
     ...DEPLOYABLES.filter((to) => to !== from).flatMap((to) => {
       const path = (port: number, allowed: boolean): Path => ({
@@ -39,7 +39,7 @@ export function pathsOf(release: string): Path[] {
 }
 
 /** Connections of a foreign pod: only those to the gateway are allowed. */
-export function pathsOfOthers(release: string): Path[] {
+function pathsOfOthers(release: string): Path[] {
   const services = DEPLOYABLES.flatMap(({ name, listens }) =>
     [...listens, 'admin' as const].map((listener) => ({
       to: `${release}-${name}-pods`,
@@ -52,7 +52,7 @@ export function pathsOfOthers(release: string): Path[] {
 }
 
 /** Connections of guildctl: every admin port, and gRPC of every service with methods for operators. */
-export function pathsOfOperators(release: string): Path[] {
+function pathsOfOperators(release: string): Path[] {
   return DEPLOYABLES.flatMap(({ name, listens, holds }) => {
     const to = `${release}-${name}-pods`;
     const admin: Path = { from: 'guildctl', to, port: PORTS.admin, allowed: true };
@@ -75,8 +75,28 @@ const open = await Promise.all(targets.map(([host, port]) => new Promise((done) 
 console.log(JSON.stringify(open));
 process.exit(0);`;
 
-/** Tries connections from one pod; describes those with an unexpected result. */
-export async function tryPaths(namespace: Namespace, pod: string, paths: readonly Path[]): Promise<string[]> {
+/** Tries every path, from a pod of each service, from guildctl and from the load. */
+export async function tryAllPaths(namespace: Namespace, release: string) {
+  const faults: string[] = [];
+  const paths = pathsOf(release);
+  for (const { name } of DEPLOYABLES) {
+    const own = paths.filter(({ from }) => from === name);
+    faults.push(...(await tryPaths(namespace, name, own)));
+  }
+  const [operators, others] = [pathsOfOperators(release), pathsOfOthers(release)];
+  faults.push(...(await tryPaths(namespace, 'guildctl', operators)), ...(await tryPaths(namespace, undefined, others)));
+  const all = [...paths, ...operators, ...others];
+  const allowed = all.filter((path) => path.allowed).length;
+  return { faults, allowed, forbidden: all.length - allowed };
+}
+
+/** Tries connections from a pod of a component, by default from the load; describes those with an unexpected result. */
+async function tryPaths(
+  namespace: Namespace,
+  component: string | undefined,
+  paths: readonly Path[],
+): Promise<string[]> {
+  const [pod = ''] = component === undefined ? ['load'] : await namespace.pods(component);
   const targets = JSON.stringify(paths.map(({ to, port }) => [to, port]));
   const open = JSON.parse(await namespace.node(pod, TRY, targets)) as boolean[];
   return paths.flatMap(({ from, to, port, allowed }, index) =>

@@ -22,6 +22,11 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $keys := list $v.secrets.keys.chatBotToken $v.secrets.keys.gameApiKey $v.secrets.keys.redisUrl "redis-password" "owner-password" "chat-oauth-secret" "oidc-secret" -}}
+{{- range $name, $_ := $v.services }}{{ $keys = append $keys (print $name "-password") }}{{ end -}}
+{{- if ne (uniq $keys | len) (len $keys) -}}
+{{- $faults = append $faults "secrets.keys must name different keys, and none that evaluation.enabled uses for a password" -}}
+{{- end -}}
 {{- if and $v.platforms.chatApiUrl (not $v.secrets.existingSecret) -}}
 {{- $faults = append $faults "secrets.existingSecret must name a Secret with the bot's token if platforms.chatApiUrl is a real chat platform" -}}
 {{- end -}}
@@ -72,6 +77,9 @@
 {{- end -}}
 {{- $faults = concat $faults (include "guild-data.routeFaults" (dict "name" "gateway" "prefix" "" "values" $v "process" $v.gateway) | fromJsonArray) -}}
 {{- if $v.console.enabled -}}
+{{- if and $v.console.service.nodePort (eq (int $v.console.service.nodePort) (int $v.gateway.service.nodePort)) -}}
+{{- $faults = append $faults "console.service.nodePort must differ from gateway.service.nodePort" -}}
+{{- end -}}
 {{- $faults = concat $faults (include "guild-data.routeFaults" (dict "name" "console" "prefix" "console." "values" $v.console "process" $v.console) | fromJsonArray) -}}
 {{- $faults = concat $faults (include "guild-data.consoleFaults" $ | fromJsonArray) -}}
 {{- end -}}
@@ -113,6 +121,12 @@
 {{- with .httpRoute.timeouts -}}
 {{- if and .requestSeconds (gt (int .backendRequestSeconds) (int .requestSeconds)) -}}
 {{- $faults = append $faults (printf "%shttpRoute.timeouts.backendRequestSeconds must not be more than requestSeconds, of which it is a part" $prefix) -}}
+{{- end -}}
+{{- end -}}
+{{- $timeout := get .route.annotations "haproxy.router.openshift.io/timeout" -}}
+{{- if and .route.enabled (regexMatch "^([0-9]+(ms|s|m|h))+$" $timeout) -}}
+{{- if lt (include "guild-data.seconds" $timeout | float64) 30.0 -}}
+{{- $faults = append $faults (printf "%sroute.annotations: a timeout of %s would end polls, which wait for up to 25 seconds: at least 30s" $prefix $timeout) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .route.tls.certificateSecret (not .route.tls.termination) -}}

@@ -166,6 +166,13 @@ volumes:
 {{- $_ := set $container $field . -}}
 {{- end -}}
 {{- end -}}
+{{- $paths := list -}}
+{{- range $container.volumeMounts -}}
+{{- if has .mountPath $paths -}}
+{{- fail (printf "\n\n  extraVolumeMounts: the container %s has two volumes at %s\n" $container.name .mountPath) -}}
+{{- end -}}
+{{- $paths = append $paths .mountPath -}}
+{{- end -}}
 {{- toYaml $container -}}
 {{- end -}}
 

@@ -8,9 +8,9 @@ const registry = z.registry<JsonSchema & { id?: string }>();
 /** An object with these fields and no others. Every field may be left out, because Helm adds the defaults. */
 export const group = (fields: z.ZodRawShape) => z.strictObject(fields).partial();
 
-/** Names a schema, so that the JSON Schema has it once and refers to it. */
-export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
-  registry.add(schema, { id });
+/** Names a schema, so that the JSON Schema has it once and refers to it. It may get keywords that zod cannot express. */
+export function named<Schema extends z.ZodType>(id: string, schema: Schema, keywords: JsonSchema = {}): Schema {
+  registry.add(schema, { ...keywords, id });
   return schema;
 }
 

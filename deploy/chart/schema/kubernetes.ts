@@ -23,17 +23,23 @@ const labelled: JsonSchema = {
 
 export const nodeSelector = json(labelled, 'nodeSelector');
 export const annotations = json({ type: 'object', ...keys, additionalProperties: { type: 'string' } }, 'annotations');
-/** Labels; the chart sets those that begin with app.kubernetes.io/ or helm.sh/ itself. */
+/** Labels; the chart sets those that begin with app.kubernetes.io/, helm.sh/ or guild-data/ itself. */
 export const labels = json(
-  { ...labelled, patternProperties: { '^(app\\.kubernetes\\.io|helm\\.sh)/': false } },
+  { ...labelled, patternProperties: { '^(app\\.kubernetes\\.io|helm\\.sh|guild-data)/': false } },
   'labels',
 );
 
-/** Environment variables; Kubernetes accepts no numbers as their values. */
-export const variables = named(
-  'variables',
-  z.array(z.strictObject({ name: z.string().min(1), value: z.string().optional(), valueFrom: object.optional() })),
+/** An environment variable; Kubernetes accepts no number as its value, and not two sources of it. */
+const variable = named(
+  'variable',
+  z.strictObject({
+    name: z.string().regex(/^[-._a-zA-Z][-._a-zA-Z0-9]*$/),
+    value: z.string().optional(),
+    valueFrom: object.optional(),
+  }),
+  { not: { required: ['value', 'valueFrom'] } },
 );
+export const variables = named('variables', z.array(variable));
 export const variableSources = named(
   'variableSources',
   z.array(group({ prefix: z.string(), secretRef: object, configMapRef: object })),
@@ -41,6 +47,19 @@ export const variableSources = named(
 export const volumes = objectsWith('volumes', 'name');
 export const volumeMounts = objectsWith('volumeMounts', 'name', 'mountPath');
 export const containers = objectsWith('containers', 'name', 'image');
+/** Kubernetes ignores fields that it does not know, so that a mistyped toleration would tolerate something else. */
+export const tolerations = named(
+  'tolerations',
+  z.array(
+    group({
+      key: z.string(),
+      operator: z.enum(['Exists', 'Equal', 'Lt', 'Gt']),
+      value: z.string(),
+      effect: z.enum(['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+      tolerationSeconds: z.int(),
+    }),
+  ),
+);
 export const topologySpread = objectsWith('topologySpread', 'topologyKey', 'maxSkew', 'whenUnsatisfiable');
 export const readinessGates = objectsWith('readinessGates', 'conditionType');
 
@@ -50,17 +69,24 @@ const selector = named(
 );
 /** A network such as 10.0.0.0/8, as the processes check it. */
 const cidr = json({ allOf: [itemSchema(gatewayVariables.TRUSTED_PROXIES), { pattern: '/' }] }, 'cidr');
-/** Peers of a NetworkPolicy: a mistyped selector would allow everybody. */
-export const peers = named(
-  'peers',
-  z.array(
-    group({
-      ipBlock: z.strictObject({ cidr, except: z.array(cidr).optional() }),
-      namespaceSelector: selector,
-      podSelector: selector,
-    }),
-  ),
+/** A network, or pods by selectors. Kubernetes accepts neither an empty peer nor both together. */
+const peer = named(
+  'peer',
+  group({
+    ipBlock: z.strictObject({ cidr, except: z.array(cidr).optional() }),
+    namespaceSelector: selector,
+    podSelector: selector,
+  }),
+  {
+    minProperties: 1,
+    dependencies: {
+      namespaceSelector: { not: { required: ['ipBlock'] } },
+      podSelector: { not: { required: ['ipBlock'] } },
+    },
+  },
 );
+/** Peers of a NetworkPolicy: a mistyped selector would allow everybody. */
+export const peers = named('peers', z.array(peer));
 
 /** A number of pods, or a share of them such as 25%. */
 const podsOrShare = (id: string, min: number) =>

@@ -19,7 +19,7 @@ const atLeastOne = z.int().min(1).max(maxReplicas);
 /** Where a pod runs, and its labels. */
 const scheduling = {
   nodeSelector: kubernetes.nodeSelector,
-  tolerations: objects,
+  tolerations: kubernetes.tolerations,
   affinity: object,
   priorityClassName: name,
   topologySpreadConstraints: kubernetes.topologySpread,

@@ -95,14 +95,15 @@ export class OtlpReceiver {
     const isTraces = request.method === 'POST' && request.url === '/v1/traces';
     if (isTraces && this.status === 200) {
       this.bodies.push(body);
-      this.spans.push(...spansIn(decode(body)));
+      this.spans.push(...spansIn(body));
     }
     response.writeHead(isTraces ? this.status : 404, { 'content-type': 'application/x-protobuf' }).end();
   }
 }
 
-function spansIn({ resourceSpans }: ExportRequest): ReceivedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+/** The spans in the body of a request to a collector. */
+export function spansIn(body: Buffer): ReceivedSpan[] {
+  return decode(body).resourceSpans.flatMap(({ resource, scopeSpans }) => {
     const attributes = valuesOf(resource.attributes);
     const service = String(attributes['service.name']);
     return scopeSpans.flatMap(({ spans }) =>
