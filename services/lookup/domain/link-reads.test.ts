@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { LinkReads } from './link-reads.ts';
@@ -87,36 +86,4 @@ test('a request for many users, and requests beyond the limit of a statement, ha
     Array.from({ length: 65 }, (_, index) => index + 1),
   );
   expect(statements).toBe(3);
-});
-
-test('while two statements are executed, further requests share the next one, also if a statement fails', async () => {
-  const gates: PromiseWithResolvers<void>[] = [];
-  const gated: Queryable = {
-    async query(statement, values) {
-      const gate = Promise.withResolvers<void>();
-      gates.push(gate);
-      await gate.promise;
-      return database.query(statement, values);
-    },
-  };
-  const reads = new LinkReads(gated);
-  const [guildId] = GUILDS;
-  const find = (gameId: number) => reads.find({ guildId, gameIds: [gameId] });
-  const first = find(1);
-  await vi.waitFor(() => expect(gates).toHaveLength(1));
-  const second = find(2);
-  await vi.waitFor(() => expect(gates).toHaveLength(2));
-  const others = [find(3), find(4), find(5)];
-  await nextTurn();
-  expect(gates).toHaveLength(2);
-  gates[0]?.reject(new Error('lost'));
-  await expect(first).rejects.toThrow('lost');
-  await vi.waitFor(() => expect(gates).toHaveLength(3));
-  for (const gate of gates) gate.resolve();
-  expect((await Promise.all(others)).flat().map(({ gameId }) => gameId)).toEqual([3, 4, 5]);
-  expect((await second).map(({ gameId }) => gameId)).toEqual([2]);
-  const last = find(6);
-  await vi.waitFor(() => expect(gates).toHaveLength(4));
-  gates[3]?.resolve();
-  expect(await last).toHaveLength(1);
 });
