@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import DataLoader from 'dataloader';
 
 /** The maximum number of requests that one statement reads for, because each client waits for the whole statement. */
@@ -37,7 +38,8 @@ export class SharedReads<Request, Result> {
 
   /** Sends a batch at the end of this turn of the event loop, or when another statement has its result. */
   #schedule(send: () => void): void {
-    if (this.#statements >= MAX_STATEMENTS) return void this.#waiting.push(send);
+    // A statement belongs to the trace of its first request, not to that of the statement before.
+    if (this.#statements >= MAX_STATEMENTS) return void this.#waiting.push(AsyncLocalStorage.bind(send));
     this.#statements++;
     setImmediate(send);
   }
