@@ -8,7 +8,7 @@ const MISMATCH = new ApiError('GUILD_MISMATCH');
  * route needs X-Guild-ID and the header is missing. If the guild is in the body, the service checks it.
  */
 export function checkGuild(
-  { route, guildId }: Match,
+  { route, params: { guildId } }: Match,
   header: string | string[] | undefined,
   keyGuild: string,
 ): Rejection {

@@ -34,7 +34,6 @@ export interface Terminal {
 export interface Command {
   /** The words that select the command, such as `keys create`. */
   name: string;
-  summary: string;
   /** The arguments that follow the command's name, for the help text. */
   usage: string;
   /** Lines of the help text about arguments that the usage line does not explain. */

@@ -15,12 +15,14 @@ import { SCENARIOS } from './scenarios.ts';
 import { driveScrapes } from './scrapes.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { driveTracing } from './tracing.ts';
+import { driveWhole } from './whole/drive.ts';
+import { printWhole } from './whole/report.ts';
 import { GUILDS, makeWorld } from './world.ts';
 
 /** The scenario whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing|whole] [--against REVISION] [--filter REGEXP] [--json FILE] [--picture FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -29,6 +31,7 @@ function readOptions() {
       users: { type: 'string', default: '200000' },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      against: { type: 'string' },
       filter: { type: 'string', default: '' },
       json: { type: 'string', default: 'bench.json' },
       picture: { type: 'string' },
@@ -49,6 +52,7 @@ function readOptions() {
     users,
     rounds,
     only: values.only,
+    against: values.against,
     filter: new RegExp(values.filter),
     json: values.json,
     picture: values.picture,
@@ -72,14 +76,16 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     const replicas = wants('replicas') ? await driveReplicas(stage) : [];
     const scrapes = wants('scrapes') ? await driveScrapes(stage) : undefined;
     const tracing = wants('tracing') ? await driveTracing(stage) : undefined;
+    const whole = wants('whole') ? await driveWhole(stage) : [];
     console.log(`\n${machine()}`);
     printComparison(comparison);
     printScenarios(scenarios);
     printReplicas(replicas);
-    printTargets(comparison, scenarios, replicas, scrapes, tracing);
+    printWhole(whole);
+    printTargets({ comparison, scenarios, replicas, scrapes, tracing, whole });
     writeFileSync(
       options.json,
-      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes, tracing }, null, 2)}\n`,
+      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes, tracing, whole }, null, 2)}\n`,
     );
     if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);

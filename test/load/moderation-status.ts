@@ -118,7 +118,7 @@ function statusOf(users: number, known: number, random: () => number): (on: Quer
   const gameId = () => Number((BigInt(user()) * SCATTER.factor) % SCATTER.prime);
   const gameIds = Array.from({ length: users }, gameId);
   const placeId = random() < 0.5 ? PLACE : null;
-  return (on) => findStandings(on, LARGE_GUILD, gameIds, placeId, new Date());
+  return (on) => findStandings(on, [{ guildId: LARGE_GUILD, gameIds, placeId }], new Date());
 }
 
 async function measure(database: Database, users: number, known: number, signal: AbortSignal): Promise<Measured> {

@@ -6,6 +6,8 @@ import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
 import { median, nameOfRate, quantile, RATES, type Rate } from './stage.ts';
 import type { Traced } from './tracing.ts';
+import type { Whole } from './whole/drive.ts';
+import { wholeTargets } from './whole/report.ts';
 import { BARE } from './yardsticks.ts';
 
 const MIB = 2 ** 20;
@@ -81,14 +83,19 @@ export function printReplicas(replicated: readonly Replicated[]): void {
   );
 }
 
+/** The results of all parts of the benchmark; a part that was not measured has none. */
+export interface Results {
+  comparison: readonly Compared[];
+  scenarios: readonly Driven[];
+  replicas: readonly Replicated[];
+  scrapes: Scraped | undefined;
+  tracing: Traced | undefined;
+  whole: readonly Whole[];
+}
+
 /** Prints the targets that this run has figures for. */
-export function printTargets(
-  compared: readonly Compared[],
-  driven: readonly Driven[],
-  replicated: readonly Replicated[],
-  scraped: Scraped | undefined,
-  traced: Traced | undefined,
-): void {
+export function printTargets(results: Results): void {
+  const { comparison: compared, scenarios: driven, replicas: replicated, scrapes: scraped, tracing: traced } = results;
   const rows: string[][] = [];
   const target = (name: string, value: number, max: number, unit = '') =>
     rows.push([name, `${fixed(value)}${unit}`, `${max}${unit}`, verdictOn(value, max)]);
@@ -126,6 +133,7 @@ export function printTargets(
   for (const { replicas, ofOne } of replicated.slice(1)) {
     target(`throughput per core lost with ${replicas} replicas`, 1 - ofOne, 0.15);
   }
+  for (const { name, value, max } of wholeTargets(results.whole)) target(name, value, Number(fixed(max)));
   printTable(['target', 'measured', 'at most', ''], rows);
 }
 

@@ -12,7 +12,7 @@ import type { Up } from '#local/system.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { connect } from '#test/network/grpc.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
+export const REPOSITORY = join(import.meta.dirname, '../..');
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 15_000;
 
@@ -81,8 +81,11 @@ export class RunningSystem {
     return connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secret('admin')]);
   }
 
-  /** Starts one more process of a service, with the same environment except its ports and `overrides`. */
-  async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}): Promise<Replica> {
+  /**
+   * Starts one more process of a service, with the same environment except its ports and `overrides`. `repository` is the
+   * folder of its source, which may be another version.
+   */
+  async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}, repository = REPOSITORY): Promise<Replica> {
     const pid = this.up.services[name]?.pid;
     const inherited = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
     const environment = Object.fromEntries(inherited.map((line) => line.split(/=(.*)/s).slice(0, 2)));
@@ -91,7 +94,7 @@ export class RunningSystem {
     const admin = `http://127.0.0.1:${adminPort}`;
     const main = DEPLOYABLES.find((deployable) => deployable.name === name)?.main ?? '';
     const child = await startProcess({
-      command: [process.execPath, ...profiling(), join(REPOSITORY, main)],
+      command: [process.execPath, ...profiling(), join(repository, main)],
       environment: {
         ...environment,
         ...Object.fromEntries(Object.entries(ports).map(([variable, value]) => [variable, String(value)])),

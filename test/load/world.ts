@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { type KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
@@ -10,6 +11,7 @@ export const GUILDS = 4_000;
 /** Each key has a rate limit of its own, so that each request counts towards two limits. */
 const KEY_CAP = 100_000;
 const MAX_CONCURRENT_CALLS = 16;
+const MAX_ATTEMPTS = 10;
 const ROWS_PER_INSERT = 500_000;
 
 export interface Guild {
@@ -118,7 +120,15 @@ export async function makeKey(
   { scopes, rateLimit }: { scopes: string[]; rateLimit: number },
 ): Promise<string> {
   const request = { guildId: guild, name: 'bench', legacy: false, scopes, rateLimit, ipAllowlist: [], actor: 'bench' };
-  return (await admin.createKey(request)).secret;
+  // On a busy machine a call may time out. A key that was created all the same is not used.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await admin.createKey(request)).secret;
+    } catch (error) {
+      const isTimeout = error instanceof ApiError && error.code === 'UNAVAILABLE';
+      if (!isTimeout || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
 }
 
 /** Creates the users, the guilds and their keys. */

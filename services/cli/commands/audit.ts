@@ -15,7 +15,6 @@ const INSTALLATION_NOTE =
 
 const list: Command = {
   name: 'audit list',
-  summary: 'list the changes to a guild by operators, API keys and persons in the console, the newest first',
   usage: `(--guild ID | --installation) [--since TIME] ${PAGE_USAGE}`,
   notes: [INSTALLATION_NOTE, `--since TIME     ${TIME_FORMATS}`, ...PAGE_NOTES],
   options: { ...OWNER_OPTIONS, since: { type: 'string' }, ...PAGE_OPTIONS },
@@ -65,7 +64,6 @@ interface VerifiedChain {
 
 const verify: Command = {
   name: 'audit verify',
-  summary: 'verify the chain of the audit, and report the first entry at which it is broken',
   usage: '(--guild ID | --installation | --all)',
   notes: [
     INSTALLATION_NOTE,

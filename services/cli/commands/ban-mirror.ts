@@ -14,7 +14,6 @@ const MAX_DIFFERENCES = 1_000;
 
 const reconcile: Command = {
   name: 'bans reconcile',
-  summary: 'compare all bans of a guild with the game platform now',
   usage: '--guild ID [--wait] [--actor NAME]',
   notes: ['--wait           wait until the comparison is complete, and show its result'],
   options: { guild: { type: 'string' }, wait: { type: 'boolean' }, ...ACTOR_OPTION },
@@ -41,7 +40,6 @@ const reconcile: Command = {
 
 const drift: Command = {
   name: 'bans drift',
-  summary: 'bans that differ from the game platform, and the last comparisons',
   usage: '--guild ID',
   notes: [
     `At most ${MAX_DIFFERENCES} differences are shown. They are resolved automatically, unless their state is dead.`,

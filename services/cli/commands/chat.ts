@@ -4,7 +4,6 @@ import { properties } from '../text.ts';
 
 const install: Command = {
   name: 'chat commands install',
-  summary: 'register the slash commands of this version at the chat platform, in all guilds',
   usage: '[--actor NOTE]',
   notes: [
     'Slash commands that the application had before, and that this version does not have, are removed.',

@@ -4,7 +4,6 @@ import { properties, time } from '../text.ts';
 
 const link: Command = {
   name: 'console link',
-  summary: 'create a link that signs one person in to the console, once and within 10 minutes',
   usage: '--guild ID [--role ROLE] [--actor NOTE]',
   notes: [
     '--role ROLE      owner (the default), admin, moderator or viewer: what the person may do in the guild',

@@ -4,7 +4,6 @@ import { table } from '../text.ts';
 
 const doctor: Command = {
   name: 'doctor',
-  summary: 'check the set-up of a guild: bot, roles, bindings, keys, platforms, game servers and webhooks',
   usage: '--guild ID',
   notes: ['Results may be 30 seconds old. The exit status is 1 if a check failed.'],
   options: { guild: { type: 'string' } },

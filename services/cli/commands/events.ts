@@ -19,7 +19,6 @@ interface Tail {
 
 const tail: Command = {
   name: 'events tail',
-  summary: 'print the newest events of a guild, and then each new one until it is interrupted',
   usage: '--guild ID [--types a,b] [--after SEQ] [--lines N] [--once]',
   notes: [
     '--types LIST  only these types; ban.* stands for all types of bans',

@@ -7,7 +7,6 @@ import { optionalTime, properties, time } from '../text.ts';
 
 const list: Command = {
   name: 'guilds list',
-  summary: 'list the guilds that have or had keys, with their last use',
   usage: PAGE_USAGE,
   notes: [...PAGE_NOTES, 'The time of the last use may be up to two minutes behind.'],
   options: PAGE_OPTIONS,
@@ -36,7 +35,6 @@ const list: Command = {
 
 const suspend: Command = {
   name: 'guilds suspend',
-  summary: 'make all keys of a guild invalid until it is resumed',
   usage: '--guild ID --yes [--actor NOTE]',
   notes: ['Within a second requests get 401 INVALID_API_KEY. The data of the guild does not change.'],
   options: { guild: { type: 'string' }, ...ACTOR_OPTION, ...YES_OPTION },
@@ -51,7 +49,6 @@ const suspend: Command = {
 
 const resume: Command = {
   name: 'guilds resume',
-  summary: 'make the keys of a suspended guild valid again',
   usage: '--guild ID [--actor NOTE]',
   options: { guild: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {

@@ -6,7 +6,6 @@ import { properties, time } from '../text.ts';
 
 const list: Command = {
   name: 'jobs list',
-  summary: "a guild's synchronisation jobs, the newest first",
   usage: `--guild ID [--unfinished] ${PAGE_USAGE}`,
   notes: ['--unfinished     only jobs that are queued, running or paused', ...PAGE_NOTES],
   options: { guild: { type: 'string' }, unfinished: { type: 'boolean' }, ...PAGE_OPTIONS },
@@ -43,7 +42,6 @@ const CHANGE = { guild: { type: 'string' }, actor: { type: 'string' } } as const
 
 const retry: Command = {
   name: 'jobs retry',
-  summary: 'continue a paused job now, or a failed one at its position',
   usage: '--guild ID JOB_ID [--actor NAME]',
   argument: 'JOB_ID',
   options: CHANGE,
@@ -56,7 +54,6 @@ const retry: Command = {
 
 const cancel: Command = {
   name: 'jobs cancel',
-  summary: 'end an unfinished job; its changes stay, and jobs retry continues it',
   usage: '--guild ID JOB_ID [--actor NAME]',
   argument: 'JOB_ID',
   options: CHANGE,

@@ -16,7 +16,6 @@ const ROLE_NOTES = [
 
 const add: Command = {
   name: 'operators add',
-  summary: 'add an operator and create a credential, which is printed only once',
   usage: 'NAME --role ROLE [--actor NOTE]',
   notes: [
     ...ROLE_NOTES,
@@ -46,7 +45,6 @@ const add: Command = {
 
 const revoke: Command = {
   name: 'operators revoke',
-  summary: 'revoke the credential of an operator immediately',
   usage: 'NAME [--actor NOTE]',
   notes: ['The audit entries of the operator stay, and the name cannot be used again.'],
   argument: 'NAME',
@@ -62,7 +60,6 @@ const revoke: Command = {
 
 const list: Command = {
   name: 'operators list',
-  summary: 'list the operators of the installation',
   usage: PAGE_USAGE,
   notes: [...PAGE_NOTES, 'The operator root, who calls with ADMIN_SECRETS, is not listed.'],
   options: PAGE_OPTIONS,

@@ -19,7 +19,6 @@ const ITEM_NOTES = [
 
 const list: Command = {
   name: 'queue list',
-  summary: 'background work that waits, is in flight, or has failed permanently (dead letters)',
   usage: `[--service NAME] [--queue NAME] [--guild ID] [--state dead|queued] ${PAGE_USAGE}`,
   notes: [
     `${SERVICE_NOTE}; all when left out`,
@@ -83,7 +82,6 @@ const list: Command = {
 
 const retry: Command = {
   name: 'queue retry',
-  summary: 'retry an item now, or all dead letters of a queue, with all of their attempts',
   usage: '--service NAME --queue NAME (--guild ID --id ID | --all [--guild ID] --yes)',
   notes: [
     ...ITEM_NOTES,
@@ -118,7 +116,6 @@ const retry: Command = {
 
 const skip: Command = {
   name: 'queue skip',
-  summary: 'discard an item that waits or is a dead letter; this cannot be undone',
   usage: '--service NAME --queue NAME --guild ID --id ID --yes',
   notes: [
     ...ITEM_NOTES,

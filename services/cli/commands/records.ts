@@ -8,7 +8,6 @@ import { optionalTime, table, time } from '../text.ts';
 
 const showLink: Command = {
   name: 'links show',
-  summary: 'show the link of an account, and the history of the links of its chat account',
   usage: '--guild ID (--chat-id ID | --game-id ID)',
   options: { guild: { type: 'string' }, 'chat-id': { type: 'string' }, 'game-id': { type: 'string' } },
   run: async (input, connections) => {
@@ -47,7 +46,6 @@ const showLink: Command = {
 
 const showBans: Command = {
   name: 'bans show',
-  summary: 'show the bans and mutes of a player, and the newest 100 log entries',
   usage: '--guild ID --game-id ID',
   options: { guild: { type: 'string' }, 'game-id': { type: 'string' } },
   run: async (input, connections) => {
@@ -80,7 +78,6 @@ const showBans: Command = {
 
 const showBindings: Command = {
   name: 'bindings show',
-  summary: 'show the bindings of a guild, or one of them',
   usage: '--guild ID [BINDING_ID]',
   argument: 'BINDING_ID',
   options: { guild: { type: 'string' } },

@@ -28,7 +28,6 @@ const PREFIX = /^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$/;
 
 const generate: Command = {
   name: 'secrets generate',
-  summary: 'generate the two root secrets, from which the keys of all processes are derived',
   usage: '',
   notes: ['Prints them as variables. Store them where no process that serves requests can read them.'],
   options: {},
@@ -42,7 +41,6 @@ const generate: Command = {
 
 const derive: Command = {
   name: 'secrets derive',
-  summary: 'print the keys of each process, derived from INTERNAL_SECRETS and ADMIN_SECRETS',
   usage: '[--process NAME] [--format env|compose|kubernetes] [--prefix NAME]',
   notes: [
     'Reads both variables: one secret, or two separated by a comma, the newest first. It calls no service.',

@@ -5,7 +5,6 @@ import { time } from '../text.ts';
 
 const list: Command = {
   name: 'servers list',
-  summary: 'list the live game servers of a guild',
   usage: `--guild ID [--place PLACE_ID] ${PAGE_USAGE}`,
   notes: ['--place ID       only servers of this place', ...PAGE_NOTES],
   options: { guild: { type: 'string' }, place: { type: 'string' }, ...PAGE_OPTIONS },

@@ -10,7 +10,6 @@ const GUILD_NOTE = '--guild ID        the guild to which the entry applies; all 
 
 const add: Command = {
   name: 'shield add',
-  summary: 'flag a player; an earlier entry is replaced',
   usage:
     '--game-id ID --reason TEXT --category TEXT [--guild ID] [--source TEXT] [--game-username NAME] [--expires-at UNIX] [--actor NAME]',
   notes: [
@@ -46,7 +45,6 @@ const add: Command = {
 
 const remove: Command = {
   name: 'shield remove',
-  summary: 'remove a player from the flagged list',
   usage: '--game-id ID [--guild ID] [--actor NAME]',
   notes: [GUILD_NOTE],
   options: PLAYER_OPTIONS,
@@ -64,7 +62,6 @@ const remove: Command = {
 
 const list: Command = {
   name: 'shield list',
-  summary: 'list the players who are flagged in a guild, or in all guilds, ordered by game ID',
   usage: `[--guild ID] ${PAGE_USAGE}`,
   notes: [GUILD_NOTE, ...PAGE_NOTES],
   options: { guild: { type: 'string' }, ...PAGE_OPTIONS },

@@ -9,7 +9,6 @@ const ROLE_OPTIONS = { guild: { type: 'string' }, role: { type: 'string' }, ...A
 
 const set: Command = {
   name: 'staff set',
-  summary: 'make a chat role a staff role, or replace its settings',
   usage: '--guild ID --role CHAT_ROLE_ID --level 0..10 --name TEXT [--permissions a,b] [--actor NAME]',
   notes: [
     '--level N        the level of a member is the highest level of its staff roles',
@@ -35,7 +34,6 @@ const set: Command = {
 
 const list: Command = {
   name: 'staff list',
-  summary: 'list the staff roles of a guild, the highest level first',
   usage: '--guild ID',
   options: { guild: { type: 'string' } },
   run: async (input, connections) => {
@@ -57,7 +55,6 @@ const list: Command = {
 
 const remove: Command = {
   name: 'staff remove',
-  summary: 'make a staff role an ordinary chat role',
   usage: '--guild ID --role CHAT_ROLE_ID [--actor NAME]',
   notes: ['Game servers may use the previous staff roles for up to 5 minutes.'],
   options: ROLE_OPTIONS,

@@ -12,7 +12,6 @@ const FROM_NOTE = '--from SEQ       the first event to send; it must be in the l
 
 const list: Command = {
   name: 'webhooks list',
-  summary: 'list the webhooks of a guild, the oldest first',
   usage: '--guild ID',
   options: GUILD,
   run: async (input, connections) => {
@@ -36,7 +35,6 @@ const list: Command = {
 
 const show: Command = {
   name: 'webhooks show',
-  summary: 'show one webhook',
   usage: `--guild ID ${ARGUMENT}`,
   argument: ARGUMENT,
   options: GUILD,
@@ -49,7 +47,6 @@ const show: Command = {
 
 const disable: Command = {
   name: 'webhooks disable',
-  summary: 'send no more events to a webhook until it is enabled',
   usage: `--guild ID ${ARGUMENT} [--actor NAME]`,
   argument: ARGUMENT,
   options: CHANGE,
@@ -62,7 +59,6 @@ const disable: Command = {
 
 const enable: Command = {
   name: 'webhooks enable',
-  summary: 'send events to a disabled webhook again, from the first event that was not sent',
   usage: `--guild ID ${ARGUMENT} [--from SEQ] [--actor NAME]`,
   notes: [FROM_NOTE],
   argument: ARGUMENT,
@@ -76,7 +72,6 @@ const enable: Command = {
 
 const replay: Command = {
   name: 'webhooks replay',
-  summary: 'send events to a webhook again, from a seq or single ones',
   usage: `--guild ID ${ARGUMENT} (--from SEQ | --event EVENT_ID…) [--actor NAME]`,
   notes: [FROM_NOTE, '--event ID       an event to send once more; up to 100'],
   argument: ARGUMENT,
@@ -92,7 +87,6 @@ const replay: Command = {
 
 const deliveries: Command = {
   name: 'webhooks deliveries',
-  summary: 'list the attempts of the last seven days to send events to a webhook, the newest first',
   usage: `--guild ID ${ARGUMENT} ${PAGE_USAGE}`,
   notes: PAGE_NOTES,
   argument: ARGUMENT,

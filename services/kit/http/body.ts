@@ -1,31 +1,52 @@
 import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import express, { type Request, type Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
 import { ApiError, invalidRequest } from '../errors.ts';
 
 /** The maximum size of a request body in bytes, after decompression. */
 export const BODY_LIMIT = 64 * 1024;
 const MAX_DEPTH = 32;
 
-const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
+const readCompressed = express.raw({ type: () => true, limit: BODY_LIMIT });
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads the JSON object in a request's body. A missing body reads as `{}`, and so does `[]`, because Luau encodes an
  * empty table like this. Throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_REQUEST.
  */
-export async function readBody(request: Request, response: Response): Promise<Record<string, unknown>> {
+export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
-  requireKnownEncoding(request);
-  await new Promise<void>((resolve, reject) => {
-    readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
-  });
-  const bytes = request.body as Buffer;
+  const bytes = await (isCompressed(request) ? decompress(request, response) : collect(request));
   // A body with chunked transfer encoding but without any chunk is treated as a missing body, whatever the Content-Type
   // says.
   if (bytes.length === 0) return {};
   requireJson(request);
   return parseBody(bytes);
+}
+
+/** Reads a body as it was sent. Express's parser would take 15 µs more, a tenth of a heartbeat in its service. */
+function collect(request: IncomingMessage): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw new ApiError('PAYLOAD_TOO_LARGE');
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const pieces: Buffer[] = [];
+  let length = 0;
+  request.on('data', (piece: Buffer) => {
+    length += piece.length;
+    // What follows is read and dropped, so that the client can read the error.
+    if (length > BODY_LIMIT) reject(new ApiError('PAYLOAD_TOO_LARGE'));
+    else pieces.push(piece);
+  });
+  request.on('end', () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)));
+  // Also emitted if the client disconnects before the end of the body.
+  request.on('error', () => reject(unreadable(INCOMPLETE)));
+  return promise;
+}
+
+async function decompress(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+  await new Promise<void>((resolve, reject) => {
+    readCompressed(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
+  });
+  return (request as IncomingMessage & { body: Buffer }).body;
 }
 
 /** Parses the JSON object in a request's body. Throws INVALID_REQUEST with a message that never quotes the body. */
@@ -56,7 +77,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-function requireJson(request: Request): void {
+function requireJson(request: IncomingMessage): void {
   const [type, ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='));
   const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
@@ -65,23 +86,27 @@ function requireJson(request: Request): void {
   }
 }
 
-function requireKnownEncoding(request: Request): void {
+/** Throws UNSUPPORTED_MEDIA_TYPE for an encoding other than gzip. */
+function isCompressed(request: IncomingMessage): boolean {
   const encoding = request.headers['content-encoding']?.toLowerCase();
   if (encoding !== undefined && encoding !== 'gzip') {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {
       message: 'Content-Encoding must be gzip, or be left out if the body is not compressed',
     });
   }
+  return encoding === 'gzip';
 }
 
 /** Converts an error of Express's body parser to an ApiError. */
 function readFailure(error: unknown): ApiError {
   const { type, status } = error as { type?: string; status?: number };
   if (type === 'entity.too.large') return new ApiError('PAYLOAD_TOO_LARGE');
-  const message =
-    status === 400 ? 'cannot be read: it is incomplete or does not match its Content-Encoding' : 'cannot be read';
-  return invalidRequest([{ path: 'body', message }]);
+  return status === 400 ? unreadable(INCOMPLETE) : unreadable('cannot be read');
 }
+
+const INCOMPLETE = 'cannot be read: it is incomplete or does not match its Content-Encoding';
+
+const unreadable = (message: string) => invalidRequest([{ path: 'body', message }]);
 
 function parseJson(bytes: Buffer): unknown {
   let text: string;

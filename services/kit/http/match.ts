@@ -5,13 +5,19 @@ interface Node {
   literals: Map<string, Node>;
   parameter?: Node;
   /** The routes whose path ends at this node of the tree of path segments, by HTTP method. */
-  routes: Map<string, { route: Route; guildIndex: number }>;
+  routes: Map<string, { route: Route; parameters: readonly Parameter[] }>;
+}
+
+/** A parameter of a path, such as `:guildId`, and the index of its segment. */
+interface Parameter {
+  name: string;
+  index: number;
 }
 
 export interface Match {
   route: Route;
-  /** The value of `:guildId` in the request's path, if the route has this parameter. */
-  guildId: string | undefined;
+  /** The decoded values of the parameters in the request's path. */
+  params: Readonly<Record<string, string>>;
 }
 
 const NOT_FOUND = new ApiError('ROUTE_NOT_FOUND');
@@ -30,6 +36,7 @@ export class Matcher {
 
   /**
    * Returns the route of a request, or ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path supports.
+   * Throws a URIError if a parameter has an invalid percent-escape.
    */
   match(method: string, path: string): Match | ApiError {
     const segments = this.#segmentsOf(path);
@@ -37,8 +44,9 @@ export class Matcher {
     if (!node) return NOT_FOUND;
     const found = node.routes.get(method === 'HEAD' ? 'GET' : method);
     if (!found) return methodNotAllowed([...node.routes.keys()]);
-    const { route, guildIndex } = found;
-    return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
+    const params: Record<string, string> = {};
+    for (const { name, index } of found.parameters) params[name] = decodeURIComponent(segments[index] as string);
+    return { route: found.route, params };
   }
 
   /** Returns the HTTP methods that a path supports, or undefined if no route has this path. */
@@ -65,8 +73,12 @@ export class Matcher {
         node = next;
       }
     }
-    node.routes.set(route.method, { route, guildIndex: segments.indexOf(':guildId') });
+    node.routes.set(route.method, { route, parameters: parametersOf(segments) });
   }
+}
+
+function parametersOf(segments: readonly string[]): Parameter[] {
+  return segments.flatMap((segment, index) => (segment.startsWith(':') ? [{ name: segment.slice(1), index }] : []));
 }
 
 function find(node: Node, segments: readonly string[], index: number): Node | undefined {

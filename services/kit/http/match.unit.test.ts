@@ -50,9 +50,9 @@ describe('finding the route of a request', () => {
   });
 
   it('returns the decoded guild of the path', () => {
-    expect(matched('GET', '/api/v1/guilds/90/things/7').guildId).toBe('90');
-    expect(matched('GET', '/api/v1/guilds/%39%30/things/7').guildId).toBe('90');
-    expect(matched('GET', '/api/v1/things/7').guildId).toBeUndefined();
+    expect(matched('GET', '/api/v1/guilds/90/things/7').params.guildId).toBe('90');
+    expect(matched('GET', '/api/v1/guilds/%39%30/things/7').params.guildId).toBe('90');
+    expect(matched('GET', '/api/v1/things/7').params.guildId).toBeUndefined();
   });
 
   it.each([

@@ -34,7 +34,7 @@ import { Readiness } from './readiness.ts';
  * The limits of HTTP servers behind the gateway: the gateway adds headers to requests that are within its own header
  * limit, and closes idle connections after 60 s.
  */
-const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
+const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000, optimizeEmptyRequests: true };
 
 export type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
 type RedisConfig = z.output<z.ZodObject<typeof redisConfig>>;

@@ -5,6 +5,7 @@ import type { LookupEvents } from '../events.ts';
 import type { Account, ChangedLink, Link, LinkChange, Position } from '../store/links.ts';
 import * as store from '../store/links.ts';
 import type { LookupTelemetry } from '../telemetry.ts';
+import { LinkReads } from './link-reads.ts';
 
 const ALREADY_LINKED = 'One of the two accounts is linked in this guild already';
 
@@ -48,20 +49,22 @@ export interface LinksOptions {
 /** Reads and changes the links between chat and game accounts in guilds. Only the members service requests changes. */
 export class Links {
   readonly #database: Database;
+  readonly #reads: LinkReads;
   readonly #telemetry: LookupTelemetry;
   readonly #events: LookupEvents;
   readonly #marginMs: number | undefined;
 
   constructor({ database, telemetry, events, marginMs }: LinksOptions) {
     this.#database = database;
+    this.#reads = new LinkReads(database);
     this.#telemetry = telemetry;
     this.#events = events;
     this.#marginMs = marginMs;
   }
 
-  /** Returns the links of users in a guild, read with one statement. */
-  find(guildId: string, users: { chatIds?: readonly string[]; gameIds?: readonly number[] }): Promise<Link[]> {
-    return store.findLinks(this.#database, guildId, users);
+  /** Returns the links of users in a guild. */
+  find(guildId: string, users: Omit<store.LinksRequest, 'guildId'>): Promise<Link[]> {
+    return this.#reads.find({ guildId, ...users });
   }
 
   /** Returns the link of a chat or game account; undefined if the account is not linked in the guild. */

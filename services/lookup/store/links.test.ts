@@ -57,7 +57,7 @@ const page = Array.from({ length: 25 }, (_, index) => index + 1);
 const link = { chatId: CHAT, gameId: 500, gameUsername: 'User' };
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
-  ['findLinks', (on) => store.findLinks(on, GUILD, { gameIds: page }), ['links_chat', 'links_game']],
+  ['findLinks', (on) => store.findLinks(on, [{ guildId: GUILD, gameIds: page }]), ['links_chat', 'links_game']],
   [
     'listLinks',
     (on) => store.listLinks(on, GUILD, { updatedAt: 1, chatId: CHAT }, { limit: 100, withUnlinked: true }),
@@ -74,8 +74,10 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 });
 
 test('findLinks has a generic plan, for one user of the largest guild and for a page', async () => {
-  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, GUILD, { gameIds: [1] }))).toBe(5);
-  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, GUILD, { gameIds: page }))).toBe(10);
+  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, [{ guildId: GUILD, gameIds: [1] }]))).toBe(5);
+  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, [{ guildId: GUILD, gameIds: page }]))).toBe(
+    10,
+  );
 });
 
 test('operations are deleted after a week, and links and their history are not', async () => {

@@ -34,24 +34,54 @@ export type Account = { chatId: string } | { gameId: number };
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';
 
 const FIND_LINKS = prepared(
-  `SELECT link.* FROM unnest((SELECT $2::text[])) AS wanted (chat_id)
+  `SELECT wanted.request, link.*
+   FROM unnest((SELECT $1::int[]), (SELECT $2::text[]), (SELECT $3::text[])) AS wanted (request, guild_id, chat_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND chat_id = wanted.chat_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = wanted.guild_id AND chat_id = wanted.chat_id LIMIT 1
    ) AS link
-   UNION
-   SELECT link.* FROM unnest((SELECT $3::bigint[])) AS wanted (game_id)
+   UNION ALL
+   SELECT wanted.request, link.*
+   FROM unnest((SELECT $4::int[]), (SELECT $5::text[]), (SELECT $6::bigint[])) AS wanted (request, guild_id, game_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND game_id = wanted.game_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = wanted.guild_id AND game_id = wanted.game_id LIMIT 1
    ) AS link`,
 );
 
-/** Returns the links of users in a guild, each link once. */
-export function findLinks(
-  on: Queryable,
+/** A request for the links of users in a guild. */
+export interface LinksRequest {
+  guildId: string;
+  chatIds?: readonly string[] | undefined;
+  gameIds?: readonly number[] | undefined;
+}
+
+/**
+ * Reads the links for several requests in one statement. Returns a list for each request, with each link once.
+ */
+export async function findLinks(on: Queryable, requests: readonly LinksRequest[]): Promise<Link[][]> {
+  const byChat = { requests: [] as number[], guilds: [] as string[], ids: [] as string[] };
+  const byGame = { requests: [] as number[], guilds: [] as string[], ids: [] as number[] };
+  for (const [number, { guildId, chatIds = [], gameIds = [] }] of requests.entries()) {
+    for (const id of chatIds) add(byChat, number, guildId, id);
+    for (const id of gameIds) add(byGame, number, guildId, id);
+  }
+  const values = [byChat, byGame].flatMap(({ requests: numbers, guilds, ids }) => [numbers, guilds, ids]);
+  // By chat account, because a request may name both accounts of a link.
+  const found = requests.map(() => new Map<string, Link>());
+  for (const { request, ...link } of await on.query<Link & { request: number }>(FIND_LINKS, values)) {
+    found[request]?.set(link.chatId, link);
+  }
+  return found.map((links) => [...links.values()]);
+}
+
+function add<Id>(
+  wanted: { requests: number[]; guilds: string[]; ids: Id[] },
+  request: number,
   guildId: string,
-  { chatIds = [], gameIds = [] }: { chatIds?: readonly string[]; gameIds?: readonly number[] },
-): Promise<Link[]> {
-  return on.query(FIND_LINKS, [guildId, chatIds, gameIds]);
+  id: Id,
+): void {
+  wanted.requests.push(request);
+  wanted.guilds.push(guildId);
+  wanted.ids.push(id);
 }
 
 /** A link that was created or removed, with the time of this change. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/telemetry/log.ts';
@@ -112,7 +113,7 @@ test('a cached check sends no query; a replica that may miss changes sends one f
 
 test('a change during a check that reads the database is visible in the next check', async () => {
   const cache = newCache();
-  const ban = { id: 1, kind: 'ban', gameId: 1, placeId: null, expiresAt: null };
+  const ban = { request: 0, id: 1, kind: 'ban', gameId: 1, placeId: null, expiresAt: null };
   let rows: object[] = [];
   const gates: PromiseWithResolvers<void>[] = [];
   const query = async <Result>() => {
@@ -129,9 +130,12 @@ test('a change during a check that reads the database is visible in the next che
     return found.get(1)?.punishment('ban', clock.now()) !== undefined;
   };
   const early = isBanned();
+  // The statement of the first check is sent.
+  await nextTurn();
   rows = [ban];
   cache.invalidate(GUILD);
   const late = isBanned();
+  await nextTurn();
   // The later query returns first.
   gates[1]?.resolve();
   expect(await late).toBe(true);

@@ -1,8 +1,9 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { findStandings } from '../store/standings.ts';
+import { SharedReads } from '#kit/postgres/shared-reads.ts';
+import { findStandings, type StandingsRequest } from '../store/standings.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
-import { Standing } from './standing.ts';
+import { Standing, type StandingRow } from './standing.ts';
 import type { StandingCache } from './standing-cache.ts';
 
 export interface StandingQuery {
@@ -28,12 +29,18 @@ export interface StandingsOptions {
 /** Finds the standings (bans, mutes and flags) of players. The cache is used only while change notifications arrive. */
 export class Standings {
   readonly #options: StandingsOptions;
+  readonly #reads: SharedReads<StandingsRequest, StandingRow[]>;
 
   constructor(options: StandingsOptions) {
     this.#options = options;
+    const { database, clock } = options;
+    this.#reads = new SharedReads((requests) => findStandings(database, requests, new Date(clock.now())));
   }
 
-  /** Returns the standing of each player. One SQL statement reads the standings of all players that are not cached. */
+  /**
+   * Returns the standing of each player. One SQL statement reads the standings of all players that are not cached, for
+   * all requests that arrive together.
+   */
   async find({ guildId, gameIds, placeId, noCache = false }: StandingQuery): Promise<Map<number, Standing>> {
     const { cache, telemetry, isReceiving } = this.#options;
     const canUseCache = !noCache && isReceiving();
@@ -51,9 +58,9 @@ export class Standings {
   }
 
   async #load(guildId: string, gameIds: number[], placeId: number | null): Promise<[number, Standing][]> {
-    const { database, cache, clock } = this.#options;
+    const { cache } = this.#options;
     const load = cache.beginLoad(guildId);
-    const rows = await findStandings(database, guildId, gameIds, placeId, new Date(clock.now()));
+    const rows = await this.#reads.load({ guildId, gameIds, placeId });
     return gameIds.map((gameId) => {
       const standing = new Standing(rows.filter((row) => row.gameId === gameId));
       cache.store(load, guildId, gameId, placeId, standing);

@@ -4,32 +4,54 @@ import type { StandingRow } from '../domain/standing.ts';
 import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
 const FIND_STANDINGS = prepared(
-  `SELECT standing.* FROM unnest((SELECT $2::bigint[])) AS requested (game_id)
+  `SELECT requested.request, standing.*
+   FROM unnest((SELECT $1::int[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]))
+     AS requested (request, guild_id, game_id, place_id)
    CROSS JOIN LATERAL (
      SELECT ${PUNISHMENT_COLUMNS}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
        NULL::timestamptz AS "flaggedAt"
      FROM moderation.punishments
-     WHERE guild_id = $1 AND punishments.game_id = requested.game_id AND place_id IN (${EVERYWHERE}, $3)
-       AND ended_at IS NULL AND expires_at > $4
+     WHERE guild_id = requested.guild_id AND punishments.game_id = requested.game_id
+       AND punishments.place_id IN (${EVERYWHERE}, requested.place_id)
+       AND ended_at IS NULL AND expires_at > $5
      UNION ALL
      SELECT NULL, 'flag', shield.game_id, game_username, reason, NULL, NULL, NULL, NULL, NULL,
        NULLIF(expires_at, 'infinity'), guild_id, category, source, actor, flagged_at
      FROM moderation.shield
-     WHERE guild_id IN ($1, '${ALL_GUILDS}') AND shield.game_id = requested.game_id AND expires_at > $4
+     WHERE guild_id IN (requested.guild_id, '${ALL_GUILDS}') AND shield.game_id = requested.game_id AND expires_at > $5
      OFFSET 0
    ) AS standing`,
 );
 
+/** A request for the standings of players, which includes the punishments of a place unless `placeId` is null. */
+export interface StandingsRequest {
+  guildId: string;
+  gameIds: readonly number[];
+  placeId: number | null;
+}
+
 /**
- * Reads, in one statement, the punishments in force against players and the players' unexpired entries of the flagged
- * list. Includes punishments that apply everywhere, and with `placeId` also those of the place.
+ * Reads, in one statement for several requests, the punishments in force against players and the players' unexpired entries
+ * of the flagged list. Returns the rows of each request.
  */
-export function findStandings(
+export async function findStandings(
   on: Queryable,
-  guildId: string,
-  gameIds: readonly number[],
-  placeId: number | null,
+  requests: readonly StandingsRequest[],
   now: Date,
-): Promise<StandingRow[]> {
-  return on.query(FIND_STANDINGS, [guildId, gameIds, placeId ?? EVERYWHERE, now]);
+): Promise<StandingRow[][]> {
+  const [numbers, guilds, games, places]: [number[], string[], number[], number[]] = [[], [], [], []];
+  for (const [number, { guildId, gameIds, placeId }] of requests.entries()) {
+    for (const gameId of gameIds) {
+      numbers.push(number);
+      guilds.push(guildId);
+      games.push(gameId);
+      places.push(placeId ?? EVERYWHERE);
+    }
+  }
+  const found = requests.map((): StandingRow[] => []);
+  const values = [numbers, guilds, games, places, now];
+  for (const { request, ...row } of await on.query<StandingRow & { request: number }>(FIND_STANDINGS, values)) {
+    found[request]?.push(row as StandingRow);
+  }
+  return found;
 }

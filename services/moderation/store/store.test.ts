@@ -93,8 +93,16 @@ const log = (filters: reads.LogFilters) => (on: Queryable) =>
   reads.listLog(on, GUILD, filters, { after: { createdAt: now, id: 5 }, limit: 101 });
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
-  ['a status', (on) => findStandings(on, GUILD, [500], null, now), ['punishments_current', 'shield_pkey']],
-  ['25 statuses in a place', (on) => findStandings(on, GUILD, batch, 3, now), ['punishments_current', 'shield_pkey']],
+  [
+    'a status',
+    (on) => findStandings(on, [{ guildId: GUILD, gameIds: [500], placeId: null }], now),
+    ['punishments_current', 'shield_pkey'],
+  ],
+  [
+    '25 statuses in a place',
+    (on) => findStandings(on, [{ guildId: GUILD, gameIds: batch, placeId: 3 }], now),
+    ['punishments_current', 'shield_pkey'],
+  ],
   // EXPLAIN returns a plan instead of the time, so that the function throws.
   ['lockUser', (on) => decisions.lockUser(on, GUILD, 500).catch(() => undefined), []],
   ['endExpired', (on) => decisions.endExpired(on, GUILD, ban, now), ['punishments_current']],
@@ -157,9 +165,36 @@ test('the statistics of the outbox use only index scans', async () => {
   expect(scans.filter((scan) => !scan.startsWith('outbox_'))).toEqual([]);
 });
 
+test('standings of several requests are read together, and each request gets only its own', async () => {
+  const requests = [
+    { guildId: GUILD, gameIds: batch, placeId: null },
+    { guildId: GUILD, gameIds: batch, placeId: 3 },
+    { guildId: '900000000000000003', gameIds: batch, placeId: null },
+    { guildId: GUILD, gameIds: [], placeId: null },
+  ];
+  const together = await findStandings(database, requests, now);
+  const alone = [];
+  for (const request of requests) alone.push(...(await findStandings(database, [request], now)));
+  const inOrder = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort();
+  expect(together.map(inOrder)).toEqual(alone.map(inOrder));
+  const [everywhere, inPlace, other, none] = together.map(({ length }) => length);
+  expect(everywhere).toBeGreaterThan(0);
+  expect(inPlace).toBeGreaterThan(everywhere as number);
+  expect(other).toBeGreaterThan(0);
+  expect(none).toBe(0);
+});
+
 test('PostgreSQL keeps the generic plan of a status, for one player of the largest guild and for 25', async () => {
-  expect(await countGenericPlanRuns(database, (on) => findStandings(on, GUILD, [500], null, now))).toBe(5);
-  expect(await countGenericPlanRuns(database, (on) => findStandings(on, GUILD, batch, 3, now))).toBe(10);
+  expect(
+    await countGenericPlanRuns(database, (on) =>
+      findStandings(on, [{ guildId: GUILD, gameIds: [500], placeId: null }], now),
+    ),
+  ).toBe(5);
+  expect(
+    await countGenericPlanRuns(database, (on) =>
+      findStandings(on, [{ guildId: GUILD, gameIds: batch, placeId: 3 }], now),
+    ),
+  ).toBe(10);
 });
 
 test('delivered outbox rows are deleted after a day; decisions and undelivered rows stay', async () => {

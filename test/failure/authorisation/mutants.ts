@@ -92,7 +92,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the guild in the path is the key's",
-    apply: () => weakGuild(([match, header, own]) => [{ ...match, guildId: undefined }, header, own]),
+    apply: () => weakGuild(([match, header, own]) => [{ ...match, params: {} }, header, own]),
   },
   {
     check: "the guild in X-Guild-ID is the key's",

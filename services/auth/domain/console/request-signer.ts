@@ -76,7 +76,8 @@ export class RequestSigner {
     }
     const match = this.#matcher.match(method, path);
     if (match instanceof ApiError) throw match;
-    if (match.guildId !== undefined && match.guildId !== guildId) throw new ApiError('GUILD_MISMATCH');
+    const { guildId: named } = match.params;
+    if (named !== undefined && named !== guildId) throw new ApiError('GUILD_MISMATCH');
     return match.route;
   }
 

@@ -24,7 +24,6 @@ const CONFIRM_NOTES = [
 
 const eraseGuild: Command = {
   name: 'guild erase',
-  summary: 'revoke the keys of a guild and erase all of its data',
   usage: '--guild ID (--dry-run | --yes) [--actor NOTE]',
   notes: [
     ...CONFIRM_NOTES,
@@ -48,7 +47,6 @@ const eraseGuild: Command = {
 
 const eraseUser: Command = {
   name: 'user erase',
-  summary: 'erase all data of a user from a guild, or from all guilds',
   usage: `${USER_USAGE} (--dry-run | --yes) [--actor NOTE]`,
   notes: [
     ...CONFIRM_NOTES,

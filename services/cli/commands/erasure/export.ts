@@ -16,7 +16,6 @@ import {
 
 const exportUser: Command = {
   name: 'user export',
-  summary: 'print all data of a user in a guild, or in all guilds, as a JSON document',
   usage: USER_USAGE,
   notes: [
     '--everywhere     export from all guilds in which a service has rows about the user, and rows about all guilds',

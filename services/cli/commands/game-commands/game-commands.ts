@@ -18,7 +18,6 @@ const admin = (connections: Connections) => connections.admin(CommandAdminServic
 
 const send: Command = {
   name: 'commands send',
-  summary: 'send a command to game servers',
   usage:
     '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NAME]',
   notes: [
@@ -77,7 +76,6 @@ const send: Command = {
 
 const list: Command = {
   name: 'commands list',
-  summary: 'list the commands of a guild with their outcomes, the newest first',
   usage: `--guild ID [--since TIME] ${PAGE_USAGE}`,
   notes: [`--since TIME     only commands that were sent since this time: ${TIME_FORMATS}`, ...PAGE_NOTES],
   options: { guild: { type: 'string' }, since: { type: 'string' }, ...PAGE_OPTIONS },
@@ -102,7 +100,6 @@ const list: Command = {
 
 const show: Command = {
   name: 'commands show',
-  summary: 'show a command, and its outcome on each server',
   usage: `COMMAND_ID --guild ID ${PAGE_USAGE}`,
   notes: ['The pages contain its servers, ordered by ID.', ...PAGE_NOTES],
   argument: 'COMMAND_ID',
@@ -135,7 +132,6 @@ const show: Command = {
 
 const cancel: Command = {
   name: 'commands cancel',
-  summary: 'cancel a command on all servers to which it was not delivered yet',
   usage: 'COMMAND_ID --guild ID [--actor NAME]',
   argument: 'COMMAND_ID',
   options: { guild: { type: 'string' }, ...ACTOR_OPTION },

@@ -33,7 +33,6 @@ const GATEWAY_TIMEOUT_MS = 5_000;
 
 const doctor: Command = {
   name: 'keys doctor',
-  summary: 'check that game servers can use a key',
   usage: 'KEY_ID [--url URL] [--universe ID [--secret NAME]]',
   notes: [
     '--universe ID    also checks the secret in this universe of the game platform, with GAME_API_KEY',

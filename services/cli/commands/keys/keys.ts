@@ -37,7 +37,6 @@ const SETTING_NOTES = [
 
 const create: Command = {
   name: 'keys create',
-  summary: 'create a key; it is printed only once',
   usage:
     '--guild ID (--scopes a,b | --all-scopes | --for game [--install UNIVERSE] [--url URL] [--secret NAME] | --legacy) [--name TEXT] [--expires-at TIME] [--rate-limit N] [--allow-ip CIDR]… [--actor NOTE]',
   notes: [
@@ -79,7 +78,6 @@ const create: Command = {
 
 const list: Command = {
   name: 'keys list',
-  summary: 'list the keys of a guild, or keys of all guilds that expire soon or are unused',
   usage: `(--guild ID | [--guild ID] (--expiring DURATION | --unused DURATION)) ${PAGE_USAGE}`,
   notes: [
     '--expiring 14d   only active keys that expire within this time; without --guild of all guilds',
@@ -114,7 +112,6 @@ const list: Command = {
 
 const update: Command = {
   name: 'keys update',
-  summary: 'change the settings of a key',
   usage:
     'KEY_ID [--name TEXT] [--scopes a,b | --all-scopes] [--expires-at TIME | --no-expiry] [--rate-limit N | --no-rate-limit] [--allow-ip CIDR… | --no-allow-ip] [--actor NOTE]',
   notes: [
@@ -159,7 +156,6 @@ const EXCLUSIVE_OPTIONS = [
 
 const rotate: Command = {
   name: 'keys rotate',
-  summary: 'give a key a new secret; it is printed only once',
   usage: 'KEY_ID --grace SECONDS [--actor NOTE]',
   notes: ['--grace N        the time for which the old secret stays valid: 0 to 604800 seconds (7 days)'],
   argument: 'KEY_ID',
@@ -177,7 +173,6 @@ const rotate: Command = {
 
 const revoke: Command = {
   name: 'keys revoke',
-  summary: 'revoke a key, all keys of a guild, or leaked keys',
   usage: '(KEY_ID | --guild ID --all --yes | --leaked [--dry-run]) [--actor NOTE]',
   notes: [
     "--leaked         revoke the keys in a secret scanner's report on standard input: JSON [{token, url, source}] or plain text",

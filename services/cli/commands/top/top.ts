@@ -6,7 +6,6 @@ const MAX_SECONDS = 60;
 
 const top: Command = {
   name: 'top',
-  summary: 'show the current load of every process, and the busiest and most rejected keys of the last minute',
   usage: '[--admin NAME=ADDRESS]… [--interval SECONDS] [--once | --times N]',
   notes: [
     '--admin NAME=ADDRESS  a process and its admin address (host:port); a host name stands for all replicas. The default',
