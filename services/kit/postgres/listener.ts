@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
 import { backoffMs } from '../resilience/backoff.ts';
+import { within } from '../resilience/deadline.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PrimaryFinder } from './hosts/primary-finder.ts';
+import { ListenerProbe, PROBE_TIMEOUT_MS } from './listener-probe.ts';
 import { ListeningPeers, overRedis, PEERS_KNOW_MS } from './listening-peers.ts';
 
 const PROBE_EVERY_MS = 1_000;
@@ -15,8 +16,6 @@ const PROBE_EVERY_MS = 1_000;
  * processes, each of which wakes all listeners, would cost PostgreSQL most of what Redis saves.
  */
 const CHECK_OVER_REDIS_MS = 5_000;
-/** The time in milliseconds after which a connection that has not delivered a probe is considered lost. */
-const PROBE_TIMEOUT_MS = 2_000;
 const BACKOFF = { minMs: 100, maxMs: 1_500 };
 /** The number of probes after which a listener with several hosts checks that it listens to the primary. */
 const PROBES_PER_CHECK = 4;
@@ -58,7 +57,6 @@ export class Listener implements Part {
   #running: Promise<void> = Promise.resolve();
   /** When the latest probe that was delivered was sent, in milliseconds of the monotonic clock. */
   #verifiedAt = Number.NEGATIVE_INFINITY;
-  #probeDelivered: (() => void) | undefined;
   #peers: ListeningPeers | undefined;
   /** True once every other process sends database notifications, because it knows that this one needs them. */
   #isKnown = false;
@@ -133,8 +131,7 @@ export class Listener implements Part {
   /** Listens on one database connection until it is lost; then throws the reason. */
   async #listen(onVerified: () => void): Promise<never> {
     const { channel } = this.#options;
-    // Each connection sends its probes on a channel of its own, so that no other process receives them.
-    const probe = `probe_${randomBytes(8).toString('hex')}`;
+    const probe = new ListenerProbe(this.#hasSeveralHosts);
     const url = await this.#primary.find();
     const client = this.#connection(url, probe);
     const lost = new AbortController();
@@ -150,7 +147,7 @@ export class Listener implements Part {
     });
     try {
       await Promise.race([client.connect(), untilAborted(signal)]);
-      await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
+      await within(PROBE_TIMEOUT_MS, client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe.channel}`));
       await this.#options.onListening();
       const session = {
         client,
@@ -159,12 +156,15 @@ export class Listener implements Part {
         since: performance.now(),
       };
       for (let probes = 1; ; probes++) {
-        if (probes === 1 || !session.isOverRedis) await this.#probe(client, probe, signal);
+        if (probes === 1 || !session.isOverRedis) {
+          this.#verifiedAt = await probe.send(client, signal, () => void this.#checkPrimary(url, lost));
+        }
         this.#logState(true);
         onVerified();
         if (this.#looksAtPeers) await this.#lookAtPeers(session);
         else this.#isKnown = true;
-        this.#options.onVerified();
+        // A probe that was late proves nothing about the changes since it was sent.
+        if (this.isReceiving || !this.#hasSeveralHosts) this.#options.onVerified();
         if (session.isOverRedis || probes % PROBES_PER_CHECK === 0) void this.#checkPrimary(url, lost);
         await this.#pause(session.isOverRedis, signal);
       }
@@ -176,6 +176,10 @@ export class Listener implements Part {
       this.#peers = undefined;
       lost.abort();
     }
+  }
+
+  get #hasSeveralHosts(): boolean {
+    return this.#primary.urls.length > 1;
   }
 
   get #looksAtPeers(): boolean {
@@ -227,41 +231,19 @@ export class Listener implements Part {
     if (primary !== url) lost.abort(new Error('another host has become the primary'));
   }
 
-  #connection(url: string, probe: string): Client {
+  #connection(url: string, probe: ListenerProbe): Client {
     const client = new Client({
       connectionString: url,
       application_name: this.#applicationName,
       connectionTimeoutMillis: PROBE_TIMEOUT_MS,
-      query_timeout: PROBE_TIMEOUT_MS,
+      query_timeout: probe.lostAfterMs,
       keepAlive: true,
     });
     client.on('notification', ({ channel, payload = '' }) => {
-      if (channel === probe) this.#probeDelivered?.();
+      if (channel === probe.channel) probe.delivered();
       else this.#options.onNotification(payload);
     });
     return client;
-  }
-
-  /**
-   * Sends a probe and resolves when it was delivered. Notifications arrive in order, so all earlier ones have been
-   * delivered too.
-   */
-  async #probe(client: Client, probe: string, signal: AbortSignal): Promise<void> {
-    const sentAt = performance.now();
-    const delivery = Promise.withResolvers<void>();
-    this.#probeDelivered = delivery.resolve;
-    const fail = () => delivery.reject(new Error('notifications no longer arrive'));
-    // If this process has stalled, the probe's notification may already be waiting in the socket; setImmediate lets it
-    // be read before the probe fails.
-    const deadline = setTimeout(() => setImmediate(fail), PROBE_TIMEOUT_MS);
-    signal.addEventListener('abort', fail, { once: true });
-    try {
-      await Promise.all([client.query(`NOTIFY ${probe}`), delivery.promise]);
-      this.#verifiedAt = sentAt;
-    } finally {
-      clearTimeout(deadline);
-      signal.removeEventListener('abort', fail);
-    }
   }
 
   #logState(isReceiving: boolean, error?: unknown): void {

@@ -1,5 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Client } from 'pg';
+import { within } from '../resilience/deadline.ts';
+import { PROBE_TIMEOUT_MS } from './listener-probe.ts';
 
 /** How old, in milliseconds, what is known of the other processes may be. */
 const MAX_AGE_MS = 7_000;
@@ -55,7 +57,10 @@ export class ListeningPeers {
   async wereLost(): Promise<boolean> {
     const readAt = performance.now();
     const values = [this.#name, overRedis(this.#name)];
-    const { rows } = await this.#client.query<{ peer: string; name: string }>({ ...PEERS, values });
+    const { rows } = await within(
+      PROBE_TIMEOUT_MS,
+      this.#client.query<{ peer: string; name: string }>({ ...PEERS, values }),
+    );
     const now = new Set(rows.map(({ peer }) => peer));
     const areLost = [...this.#known].some((peer) => !now.has(peer));
     const result = areLost || this.#wereLostBefore;
