@@ -6,11 +6,11 @@ import type { Metrics } from '../telemetry/metrics.ts';
 /** What a process does with the changes of others. */
 export interface ChangeHandlers {
   /** Called with the names that other processes, and this one, have announced, in no particular order. */
-  onChanges(names: readonly string[]): void;
+  onChanges: (names: readonly string[]) => void;
   /** Called when changes may have been missed: with each new connection, before `isReceiving` becomes true. */
-  onMissed(): void;
+  onMissed: () => void;
   /** Called when another process ended, which may not have announced its last change. */
-  onPeerLost?(): void;
+  onPeerLost?: () => void;
 }
 
 /**

@@ -17,11 +17,11 @@ const PROBE = 'probe/';
 export interface RedisSubscriptionOptions {
   channels: RedisChannels;
   log: Logger;
-  onMessage(payload: string): void;
+  onMessage: (payload: string) => void;
   /** Called with each new subscription; changes before it may have been missed. */
-  onSubscribed(): void;
+  onSubscribed: () => void;
   /** Called when it becomes proven that messages arrive, and when that is lost. */
-  onProven(isProven: boolean): void;
+  onProven: (isProven: boolean) => void;
   onPeerLost?: (() => void) | undefined;
 }
 
