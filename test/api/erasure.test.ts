@@ -107,9 +107,6 @@ async function writeData(guild: string): Promise<string> {
       roles, bot_roles, seen_at) VALUES ($1, 1, 0, gen_random_uuid(), gen_random_uuid(), $2, '[]', '{}', now()))
     INSERT INTO members.mirror_members (guild_id, chat_id, username, roles, read_at, seen_at) SELECT $1, unnest($3::text[]), 'name', '{}', now(), now() ON CONFLICT DO NOTHING`;
   await databaseRows(network.databaseUrl, mirror, [guild, PLAYER.chat_id, [PLAYER.chat_id, MATE.chat_id]]);
-  const invite = `INSERT INTO members.role_invites (guild_id, chat_id, channel_id, role_ids, created_at, expires_at, kept_until)
-    SELECT $1, unnest($2::text[]), 'a channel', '{}', now(), now() + interval '1 hour', now() + interval '1 hour'`;
-  await databaseRows(network.databaseUrl, invite, [guild, [PLAYER.chat_id, MATE.chat_id]]);
   const command = `INSERT INTO auth.interactions (guild_id, id, chat_id, command, application_id, permissions, options, state, finished_at) VALUES ($1, $2, $2, 'verify', '1', '0', '{}', 'done', now())`;
   for (const { chat_id } of [PLAYER, MATE]) await databaseRows(network.databaseUrl, command, [guild, chat_id]);
   // Events that are not relayed yet.

@@ -5,8 +5,7 @@ export const joinTexts = {
   action: 'Join with Discord',
   unknown: 'The address of this page is not complete. Open the whole link that you were given.',
   joinedTitle: 'You are in',
-  joined: 'Your account was added to the community. Your roles may take a few seconds.',
-  open: 'Open the community',
+  joined: 'Your account was added to the community. Open the chat to see it. Your roles may take a few seconds.',
   failedTitle: 'You could not join',
   errors: {
     NOT_FOUND:

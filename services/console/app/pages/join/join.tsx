@@ -39,9 +39,6 @@ export function JoinedPage() {
         {isJoined ? (
           <Card>
             <p>{texts.joined}</p>
-            <ButtonLink kind="primary" href={`https://discord.com/channels/${guild}`}>
-              {texts.open}
-            </ButtonLink>
           </Card>
         ) : (
           <Note kind="bad">{texts.errors[error as keyof typeof texts.errors] ?? texts.otherError}</Note>
