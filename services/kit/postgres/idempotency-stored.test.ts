@@ -86,3 +86,15 @@ test('a response whose secret was rotated twice gives CONFLICT, and the work is 
   await replaced.inTransaction(write('k-2'), build('Dora'));
   expect(await boats()).toEqual(['Ada', 'Dora']);
 });
+
+test('the transaction of a repeat writes, so that its commit waits for a synchronous standby', async () => {
+  const kept = keeping([OLD]);
+  const locker = async () => {
+    const [row] = await database.query<{ xmax: string }>('SELECT xmax::text FROM fleet.idempotency');
+    return row?.xmax;
+  };
+  await kept.inTransaction(write(), build('Ada'));
+  expect(await locker()).toBe('0');
+  expect(await kept.inTransaction(write(), build('Bea'))).toBeInstanceOf(StoredResponse);
+  expect(await locker()).not.toBe('0');
+});

@@ -204,10 +204,12 @@ export class Idempotency {
       [[this.#table, ...name].join('\n')],
     );
     if (!lock?.taken) throw stillRunning();
+    // A server that restarts, or ends a session, shows a commit that no synchronous standby has received. FOR SHARE makes
+    // the transaction of a repeat write, so that its commit waits until a standby has received what it repeats.
     const [row] = await transaction.query<StoredRow>(
       `SELECT body_hash, status, answer, claim, claimed_until > clock_timestamp() AS is_claimed FROM ${this.#table}
        WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4
-         AND created_at > clock_timestamp() - $5::float8 * interval '1 second'`,
+         AND created_at > clock_timestamp() - $5::float8 * interval '1 second' FOR SHARE`,
       [...name, this.#responseTtlSeconds],
     );
     if (!row) return {};

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
 import { backoffMs } from '../resilience/backoff.ts';
+import { within } from '../resilience/deadline.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -15,6 +16,16 @@ const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
 /** The time in milliseconds after which a connection that has not delivered a probe is considered lost. */
 const PROBE_TIMEOUT_MS = 2_000;
 const BACKOFF = { minMs: 100, maxMs: 1_500 };
+/**
+ * With several hosts each probe also writes, so that its commit waits for a synchronous standby: without that a former
+ * primary that is cut off from the other servers would prove that all changes arrive, while the next one commits others.
+ */
+const REPLICATED = "SELECT pg_logical_emit_message(true, 'listener', '')";
+/**
+ * With several hosts, the time in milliseconds after which a connection is replaced whose probe is late. It is longer,
+ * because the session of a commit that waits for a standby stays on the server when its connection is closed.
+ */
+const LATE_PROBE_TIMEOUT_MS = 10_000;
 /** The number of probes after which a listener with several hosts checks that it listens to the primary. */
 const PROBES_PER_CHECK = 4;
 
@@ -118,14 +129,15 @@ export class Listener implements Part {
     });
     try {
       await Promise.race([client.connect(), untilAborted(signal)]);
-      await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
+      await within(PROBE_TIMEOUT_MS, client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`));
       await this.#options.onListening();
       const peers = new Peers(client, this.#applicationName);
       for (let probes = 1; ; probes++) {
-        await this.#probe(client, probe, signal);
+        await this.#probe({ client, probe, signal, onLate: () => void this.#checkPrimary(url, lost) });
         this.#logState(true);
         onVerified();
-        this.#options.onVerified();
+        // A probe that was late proves nothing about the changes since it was sent.
+        if (this.isReceiving || !this.#hasSeveralHosts) this.#options.onVerified();
         if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
         if (probes % PROBES_PER_CHECK === 0) void this.#checkPrimary(url, lost);
         await wait(PROBE_EVERY_MS, undefined, { signal });
@@ -136,6 +148,15 @@ export class Listener implements Part {
       this.#verifiedAt = Number.NEGATIVE_INFINITY;
       lost.abort();
     }
+  }
+
+  get #hasSeveralHosts(): boolean {
+    return this.#primary.urls.length > 1;
+  }
+
+  /** The time in milliseconds after which a connection whose probe is late is replaced. */
+  get #lostAfterMs(): number {
+    return this.#hasSeveralHosts ? LATE_PROBE_TIMEOUT_MS : PROBE_TIMEOUT_MS;
   }
 
   get #applicationName(): string {
@@ -156,7 +177,7 @@ export class Listener implements Part {
       connectionString: url,
       application_name: this.#applicationName,
       connectionTimeoutMillis: PROBE_TIMEOUT_MS,
-      query_timeout: PROBE_TIMEOUT_MS,
+      query_timeout: this.#lostAfterMs,
       keepAlive: true,
     });
     client.on('notification', ({ channel, payload = '' }) => {
@@ -168,22 +189,25 @@ export class Listener implements Part {
 
   /**
    * Sends a probe and resolves when it was delivered. Notifications arrive in order, so all earlier ones have been
-   * delivered too.
+   * delivered too. Calls `onLate` again and again once the probe is late.
    */
-  async #probe(client: Client, probe: string, signal: AbortSignal): Promise<void> {
+  async #probe({ client, probe, signal, onLate }: ProbeOptions): Promise<void> {
     const sentAt = performance.now();
     const delivery = Promise.withResolvers<void>();
     this.#probeDelivered = delivery.resolve;
     const fail = () => delivery.reject(new Error('notifications no longer arrive'));
     // If this process has stalled, the probe's notification may already be waiting in the socket; setImmediate lets it
     // be read before the probe fails.
-    const deadline = setTimeout(() => setImmediate(fail), PROBE_TIMEOUT_MS);
+    const deadline = setTimeout(() => setImmediate(fail), this.#lostAfterMs);
+    const late = setInterval(onLate, PROBE_TIMEOUT_MS);
     signal.addEventListener('abort', fail, { once: true });
     try {
-      await Promise.all([client.query(`NOTIFY ${probe}`), delivery.promise]);
+      const text = this.#hasSeveralHosts ? `${REPLICATED}; NOTIFY ${probe}` : `NOTIFY ${probe}`;
+      await Promise.all([client.query(text), delivery.promise]);
       this.#verifiedAt = sentAt;
     } finally {
       clearTimeout(deadline);
+      clearInterval(late);
       signal.removeEventListener('abort', fail);
     }
   }
@@ -196,6 +220,15 @@ export class Listener implements Part {
     // The warning has no stack trace, because a lost connection is normal while the database starts or restarts.
     log.warn({ channel, reason: reasonOf(error) }, 'not receiving database notifications, connecting again');
   }
+}
+
+interface ProbeOptions {
+  client: Client;
+  /** The channel of the probe. */
+  probe: string;
+  /** Aborted when the connection is lost. */
+  signal: AbortSignal;
+  onLate: () => void;
 }
 
 /** Returns a promise that rejects when the signal is aborted and never resolves. */
@@ -229,7 +262,7 @@ class Peers {
    * still have been in progress.
    */
   async wereLost(): Promise<boolean> {
-    const { rows } = await this.#client.query<{ peer: string }>(PEERS, [this.#name]);
+    const { rows } = await within(PROBE_TIMEOUT_MS, this.#client.query<{ peer: string }>(PEERS, [this.#name]));
     const now = new Set(rows.map(({ peer }) => peer));
     const areLost = [...this.#known].some((peer) => !now.has(peer));
     const result = areLost || this.#wereLostBefore;

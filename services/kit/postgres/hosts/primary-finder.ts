@@ -34,7 +34,9 @@ interface Primary {
 
 /** Thrown when no host accepts writes. */
 export class NoPrimaryError extends Error {
-  /** The hosts that responded that they do not accept writes, or on whose machine no server listens. */
+  /**
+   * The hosts, without credentials, that responded that they do not accept writes, or on whose machine no server listens.
+   */
   readonly rejected: ReadonlySet<string>;
 
   constructor(reasons: readonly string[], rejected: ReadonlySet<string>) {
@@ -73,13 +75,15 @@ export class PrimaryFinder {
         someAccepts.resolve();
       } catch (error) {
         reasons.push(`${hostOf(url)}: ${error instanceof Error ? error.message : String(error)}`);
-        if (isRejection(error)) rejected.add(url);
+        if (isRejection(error)) rejected.add(hostOf(url));
       }
     });
     const all = Promise.all(checks);
     await Promise.race([all, someAccepts.promise]);
     await within(OTHERS_MS, all).catch(() => undefined);
-    const primary = primaries.toSorted((a, b) => b.timeline - a.timeline || this.#rank(a) - this.#rank(b))[0];
+    // Another search may have found a newer primary meanwhile.
+    const current = primaries.filter((found) => !this.#isOutdated(found));
+    const primary = current.toSorted((a, b) => b.timeline - a.timeline || this.#rank(a) - this.#rank(b))[0];
     if (!primary) throw new NoPrimaryError(reasons, rejected);
     this.#last = primary;
     return primary.url;
@@ -93,11 +97,14 @@ export class PrimaryFinder {
   #asPrimary(url: string, { isReadOnly, cluster, timeline }: Status): Primary {
     if (timeline === null) throw new NotPrimary('is a standby');
     if (isReadOnly) throw new NotPrimary('is read-only');
-    const last = this.#last;
-    if (last?.cluster === cluster && timeline < last.timeline) {
-      throw new NotPrimary(`is an old primary (timeline ${timeline}, the newest is ${last.timeline})`);
+    if (this.#isOutdated({ cluster, timeline })) {
+      throw new NotPrimary(`is an old primary (timeline ${timeline}, the newest is ${this.#last?.timeline})`);
     }
     return { url, cluster, timeline };
+  }
+
+  #isOutdated({ cluster, timeline }: Omit<Primary, 'url'>): boolean {
+    return this.#last?.cluster === cluster && timeline < this.#last.timeline;
   }
 }
 

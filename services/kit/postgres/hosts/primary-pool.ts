@@ -24,8 +24,8 @@ export class PrimaryPool {
   readonly #watch: PrimaryWatch | undefined;
   #url: string;
   #pool: Pool;
-  /** The open connections of the pool; followed only with several hosts. */
-  #clients = new Set<PoolClient>();
+  /** The open connections, also those of pools that were replaced; followed only with several hosts. */
+  readonly #clients = new Set<PoolClient>();
   #isClosed = false;
 
   constructor(options: PrimaryPoolOptions) {
@@ -87,7 +87,7 @@ export class PrimaryPool {
   }
 
   #move(primary: string | undefined): void {
-    const old = this.#clients;
+    const old = [...this.#clients];
     this.#url = primary ?? this.#url;
     this.replace();
     for (const client of old) void (client as unknown as { end(): Promise<void> }).end().catch(() => undefined);
@@ -109,9 +109,7 @@ export class PrimaryPool {
   }
 
   #follow(pool: Pool): void {
-    const clients = new Set<PoolClient>();
-    pool.on('connect', (client) => void clients.add(client));
-    pool.on('remove', (client) => void clients.delete(client));
-    this.#clients = clients;
+    pool.on('connect', (client) => void this.#clients.add(client));
+    pool.on('remove', (client) => void this.#clients.delete(client));
   }
 }

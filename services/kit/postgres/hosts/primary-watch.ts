@@ -91,7 +91,7 @@ export class PrimaryWatch {
       this.#failures++;
       this.#error = error;
       const isGone =
-        error instanceof NoPrimaryError && this.#current !== undefined && error.rejected.has(this.#current);
+        error instanceof NoPrimaryError && this.#current !== undefined && error.rejected.has(hostOf(this.#current));
       if (this.#failures === 1) this.#options.log.warn({ err: error }, 'no host of PostgreSQL accepts writes');
       if (isGone) this.#change(undefined);
     }

@@ -22,6 +22,7 @@ test.each([
   ['a port that is none', 'postgres://u:secret@h1:a,h2/guild', 'must name its hosts as host:port,host:port'],
   ['a port out of range', 'postgres://u:secret@h1:70000,h2/guild', 'must name its hosts as host:port,host:port'],
   ['the same host twice', 'postgres://u:secret@h1,h1:5432/guild', 'must not name a host twice'],
+  ['the same host in capitals', 'postgres://u:secret@h1,H1/guild', 'must not name a host twice'],
   ['nine hosts', 'postgres://u:secret@1,2,3,4,5,6,7,8,9/guild', 'must name at most 8 hosts'],
   [
     'any server',
