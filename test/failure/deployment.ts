@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock } from '#kit/clock.ts';
+import { asApiError, isServerError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { type Child, type Exit, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
@@ -136,6 +138,25 @@ export class Deployment {
     return connect(definition, name, this.grpcAddress(name), systemClock, [this.secrets.admin]);
   }
 
+  /** Makes a call as an operator, and repeats it until it succeeds. Throws if it is rejected. */
+  async operate<Definition extends DefinitionShape, Result>(
+    name: string,
+    definition: Definition,
+    call: (client: GrpcClient<Definition>) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      const { client, close } = this.operator(name, definition);
+      try {
+        return await call(client);
+      } catch (error) {
+        if (!isServerError(asApiError(error))) throw error;
+      } finally {
+        close();
+      }
+      await wait(LOOK_EVERY_MS);
+    }
+  }
+
   /** The simulated platforms. */
   get simulators(): Simulators {
     return this.#simulators;
@@ -230,12 +251,13 @@ export class Deployment {
   }
 
   async #createKeys(): Promise<void> {
-    const { client, close } = this.operator('auth', KeyAdminServiceService);
     const request = { name: 'test', legacy: false, scopes: [...SCOPES], ipAllowlist: [], actor: 'test' };
     for (const guildId of this.#options.guilds) {
-      this.keys.set(guildId, (await client.createKey({ ...request, guildId })).secret);
+      const create = this.operate('auth', KeyAdminServiceService, (client) =>
+        client.createKey({ ...request, guildId }),
+      );
+      this.keys.set(guildId, (await create).secret);
     }
-    close();
   }
 }
 

@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type BackoffOptions, backoffMs } from '#kit/resilience/backoff.ts';
 
 const PATIENCE_MS = 20_000;
 const PAUSE_MS = 250;
+
+export interface WriterOptions {
+  /** The pause between two attempts doubles up to this many milliseconds; by default all pauses are short. */
+  maxPauseMs?: number;
+}
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary responses
 type Data = any;
@@ -17,19 +23,24 @@ interface Init {
 export class Writer {
   readonly #api: string;
   readonly #keys: ReadonlyMap<string, string>;
+  readonly #pauses: BackoffOptions;
   /** Requests without a response, or with an unexpected one. */
   repeats = 0;
   /** Those of them that a rate limit rejected. */
   limited = 0;
 
-  constructor(api: string, keys: ReadonlyMap<string, string>) {
+  constructor(api: string, keys: ReadonlyMap<string, string>, { maxPauseMs = PAUSE_MS }: WriterOptions = {}) {
     this.#api = api;
     this.#keys = keys;
+    this.#pauses = { minMs: PAUSE_MS, maxMs: maxPauseMs, jitter: 0.2 };
   }
 
-  /** The `data` of the acknowledgement. Throws if the request is rejected with a 4xx, which no fault explains. */
-  async post(guild: string, path: string, body: object): Promise<Data> {
-    return this.write('POST', guild, path, body);
+  /**
+   * The `data` of the acknowledgement. Throws if the request is rejected with a 4xx, which no fault explains. `key` is the
+   * Idempotency-Key; a new one by default.
+   */
+  async post(guild: string, path: string, body: object, key?: string): Promise<Data> {
+    return this.#untilAnswered(guild, path, writeOf('POST', guild, body, key));
   }
 
   /** The same as `post`, with another method. */
@@ -48,14 +59,14 @@ export class Writer {
   }
 
   async #untilAnswered(guild: string, path: string, init: Init): Promise<Data> {
-    for (;;) {
+    for (let attempts = 1; ; attempts++) {
       const answer = await this.#ask(guild, path, init);
       if (answer?.ok) return ((await answer.json()) as { data: Data }).data;
       const isLater = !answer || answer.status >= 500 || answer.headers.has('retry-after');
       if (!isLater) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
       this.repeats++;
       if (answer?.status === 429) this.limited++;
-      await wait(PAUSE_MS);
+      await wait(backoffMs(attempts, this.#pauses));
     }
   }
 
@@ -74,7 +85,7 @@ export class Writer {
   }
 }
 
-function writeOf(method: string, guild: string, body: object): Init {
-  const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+function writeOf(method: string, guild: string, body: object, key: string = randomUUID()): Init {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': key };
   return { method, headers, body: JSON.stringify({ guild_id: guild, ...body }) };
 }

@@ -5,11 +5,17 @@ import { Deployment, type DeploymentOptions } from '../failure/deployment.ts';
 import { testRedisUrl } from '../redis/database.ts';
 import { GUILDS } from './community.ts';
 import { connected } from './content.ts';
-import { PASSWORD, type Server } from './server.ts';
+import { PASSWORD } from './server.ts';
 
 export const DATABASE = 'guild_data';
 /** The owner of the database and of all schemas; not a superuser. */
 export const OWNER = 'guild_data';
+
+/** A server, or another way to its databases. */
+export interface DatabaseServer {
+  /** The URL of a database, by default for the superuser. */
+  url(database: string, user?: string): string;
+}
 
 /** The role with which a service signs in, as in the chart and in docker-compose.yml. */
 export const roleOf = (service: string) => `guild_data_${service}`;
@@ -21,7 +27,7 @@ const ROLES = DEPLOYABLES.filter(({ holds }) => holds.includes('database')).map(
 }));
 
 /** Creates the owner and an empty database, as an operator does before the installation. */
-export async function createDatabase(server: Server): Promise<void> {
+export async function createDatabase(server: DatabaseServer): Promise<void> {
   await connected(server.url('postgres'), async (client) => {
     await client.query(`CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`);
     await client.query(`CREATE DATABASE ${DATABASE} OWNER ${OWNER}`);
@@ -29,14 +35,14 @@ export async function createDatabase(server: Server): Promise<void> {
 }
 
 /** Migrates the database and gives the services their roles, as `deploy/migrate.ts` does. Returns what changed. */
-export async function migrate(server: Server): Promise<string[]> {
+export async function migrate(server: DatabaseServer): Promise<string[]> {
   const url = server.url(DATABASE, OWNER);
   return [...(await migrateAll(url)), ...(await prepareRoles(url, ROLES))];
 }
 
 /** Prepares all processes on a server, or behind another port that leads to it; each service has its own role. */
 export async function deploymentOn(
-  server: Server,
+  server: DatabaseServer & { port: number },
   options: Partial<DeploymentOptions> & { port?: number } = {},
 ): Promise<Deployment> {
   const { port = server.port, ...others } = options;

@@ -63,7 +63,7 @@ export async function expectToContinue(server: Server, original: Deployment, con
 }
 
 /** Waits until the queues of events are empty, and expects each recorded event in the log exactly once. */
-async function expectEveryEventOnce(client: Client): Promise<void> {
+export async function expectEveryEventOnce(client: Client): Promise<void> {
   await vi.waitUntil(async () => (await queuedEvents(client)) === 0, { ...PATIENCE, timeout: 120_000, interval: 200 });
   // While they are being compared more may be recorded.
   await expect
@@ -80,7 +80,7 @@ async function expectEveryEventOnce(client: Client): Promise<void> {
 }
 
 /** Verifies the audit chains of all guilds with guildctl. Returns their number. */
-async function verifyAudit(deployment: Deployment): Promise<number> {
+export async function verifyAudit(deployment: Deployment): Promise<number> {
   const environment = { GUILDCTL_AUTH: deployment.grpcAddress('auth'), ADMIN_SECRETS: deployment.secrets.admin };
   const verified = await guildctlJson<{ chains: number; broken_chains: number }>(
     ['audit', 'verify', '--all'],

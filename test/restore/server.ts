@@ -23,6 +23,8 @@ export interface ServerOptions {
   settings?: Record<string, string>;
   /** An empty file in the data folder that makes the server recover, or follow another one, when it starts. */
   signal?: 'recovery.signal' | 'standby.signal';
+  /** A free port by default. */
+  port?: number;
 }
 
 /** A folder that the user of the servers may write. */
@@ -61,8 +63,8 @@ export class Server {
 
   /** Starts a server on existing data, such as a base backup. */
   static async start(installation: Installation, folder: string, options: ServerOptions = {}): Promise<Server> {
-    const [port = 0] = await freePorts(1);
-    const server = new Server(installation, folder, port, options);
+    const [free = 0] = options.port === undefined ? await freePorts(1) : [];
+    const server = new Server(installation, folder, options.port ?? free, options);
     await server.#start();
     return server;
   }
@@ -140,7 +142,8 @@ export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function own(path: string): void {
+/** Gives a file or folder to the user of the servers, and nobody else may read it. */
+export function own(path: string): void {
   const user = serverUser();
   if (user) chownSync(path, user.uid, user.gid);
   chmodSync(path, 0o700);

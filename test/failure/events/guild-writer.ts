@@ -1,13 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import { asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import type { EventType } from '#proto/rest/events/index.ts';
 import type { Deployment } from '../deployment.ts';
 import { Writer } from '../writer.ts';
 import { lineOf } from './lines.ts';
-
-const PAUSE_MS = 250;
 
 /** What writers use to change the data of a guild. */
 export class GuildWriter {
@@ -52,22 +48,12 @@ export class GuildWriter {
   }
 
   /** Makes a call as an operator, and repeats it until it succeeds. Throws if it is rejected. */
-  async operate<Definition extends DefinitionShape, Result>(
+  operate<Definition extends DefinitionShape, Result>(
     name: string,
     definition: Definition,
     call: (client: GrpcClient<Definition>) => Promise<Result>,
   ): Promise<Result> {
-    for (;;) {
-      const { client, close } = this.#deployment.operator(name, definition);
-      try {
-        return await call(client);
-      } catch (error) {
-        if (!isServerError(asApiError(error))) throw error;
-      } finally {
-        close();
-      }
-      await wait(PAUSE_MS);
-    }
+    return this.#deployment.operate(name, definition, call);
   }
 }
 

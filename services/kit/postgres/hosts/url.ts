@@ -22,7 +22,8 @@ export function hostUrls(url: string): [string, ...string[]] {
   if (!names.every((name) => HOST.test(name))) throw new TypeError('must name its hosts as host:port,host:port');
   if (names.length > MAX_HOSTS) throw new TypeError(`must name at most ${MAX_HOSTS} hosts`);
   const withPorts = names.map((name) => (/:[0-9]+$/.test(name) ? name : `${name}:${DEFAULT_PORT}`));
-  if (new Set(withPorts.map((name) => name.toLowerCase())).size < names.length) throw new TypeError('must not name a host twice');
+  if (new Set(withPorts.map((name) => name.toLowerCase())).size < names.length)
+    throw new TypeError('must not name a host twice');
   const urls = withPorts.map((name) =>
     singleHostUrl(`${scheme}://${user === undefined ? '' : `${user}@`}${name}${rest}`),
   );
