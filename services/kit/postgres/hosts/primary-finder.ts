@@ -5,6 +5,11 @@ import { hostOf, hostUrls } from './url.ts';
 /** The timeout in milliseconds of the check of one host, from connecting to its response. */
 const CHECK_MS = 1_000;
 /**
+ * The timeout doubles up to this with each search without a result. Overloaded servers take seconds to accept a connection:
+ * with the same timeout no search would succeed, and repeated searches would keep them overloaded.
+ */
+const MAX_CHECK_MS = 4_000;
+/**
  * How long, in milliseconds, a search waits for the other hosts after one accepts writes. While an old primary is cut
  * off from the other servers, two hosts accept writes, and the one with the higher timeline is the primary.
  */
@@ -53,6 +58,8 @@ export class PrimaryFinder {
   readonly #name: string;
   /** The primary that was found last. A host with a lower timeline is never used again, even if it accepts writes. */
   #last: Primary | undefined;
+  /** The number of searches without a result since the last one with a result. */
+  #failures = 0;
 
   constructor(url: string, name: string) {
     this.urls = hostUrls(url);
@@ -69,9 +76,10 @@ export class PrimaryFinder {
     const reasons: string[] = [];
     const rejected = new Set<string>();
     const someAccepts = Promise.withResolvers<void>();
+    const timeoutMs = Math.min(MAX_CHECK_MS, CHECK_MS * 2 ** this.#failures);
     const checks = this.urls.map(async (url) => {
       try {
-        primaries.push(this.#asPrimary(url, await within(CHECK_MS, readStatus(url, this.#name))));
+        primaries.push(this.#asPrimary(url, await within(timeoutMs, readStatus(url, this.#name, timeoutMs))));
         someAccepts.resolve();
       } catch (error) {
         reasons.push(`${hostOf(url)}: ${error instanceof Error ? error.message : String(error)}`);
@@ -84,7 +92,11 @@ export class PrimaryFinder {
     // Another search may have found a newer primary meanwhile.
     const current = primaries.filter((found) => !this.#isOutdated(found));
     const primary = current.toSorted((a, b) => b.timeline - a.timeline || this.#rank(a) - this.#rank(b))[0];
-    if (!primary) throw new NoPrimaryError(reasons, rejected);
+    if (!primary) {
+      this.#failures++;
+      throw new NoPrimaryError(reasons, rejected);
+    }
+    this.#failures = 0;
     this.#last = primary;
     return primary.url;
   }
@@ -118,19 +130,19 @@ function isRejection(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-async function readStatus(url: string, name: string): Promise<Status> {
+async function readStatus(url: string, name: string, timeoutMs: number): Promise<Status> {
   const client = new Client({
     connectionString: url,
     application_name: `${name} host check`,
-    connectionTimeoutMillis: CHECK_MS,
-    query_timeout: CHECK_MS,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
   });
   // Without a listener a lost connection would terminate the process; the query reports the loss.
   client.on('error', () => undefined);
   try {
     await client.connect();
     const { rows } = await client.query<Status>(CHECK);
-    if (!rows[0]) throw new DeadlineError(CHECK_MS);
+    if (!rows[0]) throw new DeadlineError(timeoutMs);
     return rows[0];
   } finally {
     void client.end().catch(() => undefined);

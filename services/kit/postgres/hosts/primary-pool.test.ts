@@ -6,6 +6,7 @@ import { Metrics } from '../../telemetry/metrics.ts';
 import { Listener } from '../listener.ts';
 import { Notifier } from '../notifier.ts';
 import { type Database, openDatabase } from '../pool.ts';
+import { PrimaryFinder } from './primary-finder.ts';
 
 const log = pino({ level: 'silent' });
 const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
@@ -94,6 +95,14 @@ test('a host that does not accept writes is not used, and once it does, statemen
     await setup.close();
     await expect.poll(() => works(database), SOON).toBe(true);
   }));
+
+test('hosts that take longer than a second to accept a connection are found by a later search', async () => {
+  // Signing in takes several round trips.
+  for (const host of [first, second]) host.slow(250);
+  const finder = new PrimaryFinder(urlOf(first.port, second.port), 'kit-test');
+  await expect(finder.find()).rejects.toThrow('no host accepts writes');
+  await expect.poll(() => finder.find().catch(() => undefined), SOON).toBe(finder.urls[0]);
+});
 
 test('while no host accepts writes, callers are rejected without waiting', () =>
   using(async (database) => {

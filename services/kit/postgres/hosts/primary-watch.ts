@@ -13,8 +13,11 @@ import { hostOf } from './url.ts';
 const CHECK_EVERY_MS = { minMs: 4_000, maxMs: 4_000 };
 /** The pause after a search without a result, or in which the last primary is in doubt. */
 const BACKOFF = { minMs: 150, maxMs: 1_000 };
-/** The pause after a search that found a primary, however many statements fail: a slow server must not get slower. */
-const MIN_PAUSE_MS = { minMs: 1_000, maxMs: 1_000 };
+/**
+ * The pause after a search that found a primary, however many statements fail or are slow. It grows while searches only
+ * confirm the primary: a server that is slow because it is overloaded must not get slower.
+ */
+const MIN_PAUSE_MS = { minMs: 1_000, maxMs: 4_000 };
 
 export interface PrimaryWatchOptions {
   finder: PrimaryFinder;
@@ -33,6 +36,8 @@ export class PrimaryWatch {
   /** The last primary, also while there is none. */
   #last: string | undefined;
   #failures = 0;
+  /** The number of searches in a row that were made because of a doubt and confirmed the primary. */
+  #confirmed = 0;
   #error: unknown;
   #isDoubted = false;
   #pause = new AbortController();
@@ -73,7 +78,7 @@ export class PrimaryWatch {
       this.#pause = new AbortController();
       if (this.#failures > 0) await pause(backoffMs(this.#failures, BACKOFF), signal);
       else {
-        await pause(backoffMs(1, MIN_PAUSE_MS), signal);
+        await pause(backoffMs(this.#confirmed + 1, MIN_PAUSE_MS), signal);
         const until = AbortSignal.any([signal, this.#pause.signal]);
         if (!this.#isDoubted) await pause(backoffMs(1, CHECK_EVERY_MS), until);
       }
@@ -82,10 +87,12 @@ export class PrimaryWatch {
   }
 
   async #search(): Promise<void> {
+    const wasDoubted = this.#isDoubted;
     this.#isDoubted = false;
     try {
       const url = await this.#options.finder.find();
       this.#failures = 0;
+      this.#confirmed = wasDoubted && url === this.#current ? this.#confirmed + 1 : 0;
       if (url !== this.#current) this.#found(url);
     } catch (error) {
       this.#failures++;
