@@ -70,17 +70,6 @@ export default defineConfig({
         test: { ...integration, name: 'isolated', include: [REPLACES_MODULES] },
       },
       {
-        // `npm run test:citus`: the integration tests on a Citus cluster.
-        test: {
-          ...integration,
-          name: 'citus',
-          globalSetup: './test/citus/citus.setup.ts',
-          include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-          exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**', RESTORE, REPLACES_MODULES, UPGRADE],
-          isolate: false,
-        },
-      },
-      {
         // `npm run test:chart`: tests that need Helm, in LAB_BIN or on the path.
         test: {
           name: 'chart',

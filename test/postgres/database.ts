@@ -16,7 +16,6 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   // Copying files takes about half the CPU time of copying pages through the server's cache.
   await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
-  for (const setting of inject('databaseSettings')) await execute(`ALTER DATABASE ${name} SET ${setting}`);
   const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
@@ -43,9 +42,8 @@ export async function openTestPool(url: string): Promise<Database> {
   return openDatabase({ url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
 }
 
-/** Runs a statement about databases on each server that has a part of them. */
 async function execute(statement: string): Promise<void> {
-  await Promise.all(inject('databaseNodes').map((url) => databaseRows(url, statement)));
+  await databaseRows(inject('postgresUrl'), statement);
 }
 
 /** The names of the tables in some schemas that have rows of a guild, sorted. */

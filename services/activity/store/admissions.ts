@@ -1,4 +1,3 @@
-import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import {
   type ChangedServer,
@@ -31,18 +30,16 @@ const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId 
  * server.
  */
 export function findServers(transaction: Queryable, servers: readonly ServerName[]): Promise<StoredServer[]> {
-  return byGuild(transaction, sortByServer(servers), guildOf, (part, guildId) =>
-    transaction.query<StoredServer>(
-      `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
+  const sorted = sortByServer(servers);
+  return transaction.query(
+    `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
      CROSS JOIN LATERAL (
        SELECT guild_id AS "guildId", server_id AS "serverId", is_counted AS "isCounted",
          heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
        FROM activity.servers
-       WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id
-         AND ${onlyGuild('servers', 3)} FOR UPDATE
+       WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id FOR UPDATE
      ) AS stored`,
-      [guildsOf(part), serverIdsOf(part), guildId],
-    ),
+    [guildsOf(sorted), serverIdsOf(sorted)],
   );
 }
 
@@ -55,22 +52,19 @@ export async function reserveCommands(
   servers: readonly ServerName[],
   now: Date,
 ): Promise<void> {
-  await byGuild(transaction, servers, guildOf, (part, guildId) =>
-    transaction.query(
-      `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
+  await transaction.query(
+    `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
      SELECT servers.guild_id, command_id, servers.server_id, expires_at
      FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
      JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
-       AND ${onlyGuild('servers', 4)}
-     JOIN activity.commands ON commands.guild_id = back.guild_id AND ${onlyGuild('commands', 4)} AND commands.server_id = ''
+     JOIN activity.commands ON commands.guild_id = back.guild_id AND commands.server_id = ''
        AND place > coalesce(cursor, 0) AND expires_at > $3 AND live_at < live_until
        AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
        AND excluded_server_id IS DISTINCT FROM servers.server_id
       -- The previous release did not store when a server became live, only its last heartbeat.
        AND (cursor IS NOT NULL OR live_at >= heartbeat_at)
      ON CONFLICT (guild_id, command_id, server_id) DO NOTHING`,
-      [guildsOf(part), serverIdsOf(part), now, guildId],
-    ),
+    [guildsOf(servers), serverIdsOf(servers), now],
   );
 }
 
@@ -82,13 +76,11 @@ export async function addLiveServers(
   transaction: Queryable,
   changes: readonly { guildId: string; added: number; earliest: Date | null }[],
 ): Promise<void> {
-  await byGuild(transaction, changes, guildOf, (part, guildId) =>
-    transaction.query(
-      `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
+  await transaction.query(
+    `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
      FROM unnest($1::text[], $2::int[], $3::timestamptz[]) AS change (guild_id, added, earliest)
-     WHERE guilds.guild_id = change.guild_id AND ${onlyGuild('guilds', 4)}`,
-      [part.map(guildOf), part.map(({ added }) => added), part.map(({ earliest }) => earliest), guildId],
-    ),
+     WHERE guilds.guild_id = change.guild_id`,
+    [changes.map(({ guildId }) => guildId), changes.map(({ added }) => added), changes.map(({ earliest }) => earliest)],
   );
 }
 
@@ -116,12 +108,11 @@ export function saveAdmissions(
     ...(heartbeat.isFinal && { players: undefined }),
     isNew,
   }));
-  return byGuild(transaction, rows, guildOf, (part, guildId) =>
-    transaction.query(
-      `WITH heartbeat AS (
+  return transaction.query(
+    `WITH heartbeat AS (
        SELECT given.*, ${INTERVAL_SQL} AS seconds, last_place
        FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS}, "isNew" boolean)
-       JOIN activity.guilds ON guild_id = "guildId" AND ${onlyGuild('guilds', 2)}
+       JOIN activity.guilds ON guild_id = "guildId"
      )
      INSERT INTO activity.servers (guild_id, server_id, place_id, universe_id, player_count, max_players, players, fps,
        age_seconds, plugin_version, heartbeat_at, interval_seconds, live_until, is_counted, cursor, admitted_place)
@@ -141,7 +132,6 @@ export function saveAdmissions(
        admitted_place = coalesce(excluded.admitted_place, servers.admitted_place)
      WHERE excluded.heartbeat_at >= servers.heartbeat_at
      RETURNING guild_id AS "guildId", ${SERVER}, interval_seconds AS "intervalSeconds"`,
-      [JSON.stringify(part), guildId],
-    ),
+    [JSON.stringify(rows)],
   );
 }

@@ -1,6 +1,5 @@
-import { byGuild, guildOf, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { type CommandRecord, outcomeJoin, RECORD } from './command-records.ts';
+import { type CommandRecord, OUTCOME_JOIN, RECORD } from './command-records.ts';
 
 /** Identifies a command of a guild. */
 export interface CommandRef {
@@ -14,15 +13,12 @@ export function findCommands(
   refs: readonly CommandRef[],
   now: Date,
 ): Promise<(CommandRecord & { guildId: string })[]> {
-  return byGuild(on, refs, guildOf, (part, guildId) =>
-    on.query(
-      `SELECT commands.guild_id AS "guildId", ${RECORD}
-       FROM unnest($1::text[], $3::uuid[]) AS wanted (wanted_guild, wanted_command)
-       JOIN activity.commands ON guild_id = wanted_guild AND command_id = wanted_command AND ${onlyGuild('commands', 4)}
-       ${outcomeJoin(onlyGuild('deliveries', 4))}
-       ORDER BY guild_id, place`,
-      [part.map(guildOf), now, part.map(({ commandId }) => commandId), guildId],
-    ),
+  return on.query(
+    `SELECT commands.guild_id AS "guildId", ${RECORD}
+     FROM unnest($1::text[], $3::uuid[]) AS wanted (wanted_guild, wanted_command)
+     JOIN activity.commands ON guild_id = wanted_guild AND command_id = wanted_command ${OUTCOME_JOIN}
+     ORDER BY guild_id, place`,
+    [refs.map(({ guildId }) => guildId), now, refs.map(({ commandId }) => commandId)],
   );
 }
 
@@ -31,18 +27,13 @@ export function findCommands(
  * before. Rows that another transaction has locked are left for the next call.
  */
 export function claimExpiredCommands(on: Queryable, now: Date, limit: number): Promise<CommandRef[]> {
-  const condition = 'reported_at IS NULL AND expires_at <= $1';
-  const due = { table: 'activity.commands', condition, order: 'expires_at', values: [now], limit };
-  return inDueGuilds(on, due, (guildId) =>
-    on.query(
-      `WITH due AS MATERIALIZED (
-       SELECT guild_id, command_id FROM activity.commands WHERE ${condition} AND ${onlyGuild('commands', 3)}
+  return on.query(
+    `WITH due AS MATERIALIZED (
+       SELECT guild_id, command_id FROM activity.commands WHERE reported_at IS NULL AND expires_at <= $1
        ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
      )
      UPDATE activity.commands SET reported_at = $1 WHERE (guild_id, command_id) IN (SELECT guild_id, command_id FROM due)
-       AND ${onlyGuild('commands', 3)}
      RETURNING guild_id AS "guildId", command_id AS "commandId"`,
-      [now, limit, guildId],
-    ),
+    [now, limit],
   );
 }

@@ -1,4 +1,3 @@
-import { byGuild, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { type ChangedServer, MIN_LIVE_MS, SERVER } from './servers.ts';
 
@@ -11,7 +10,6 @@ export interface GuildCounts {
   nextLapseAt: Date | null;
 }
 
-const itself = (guildId: string) => guildId;
 const COUNTS = `guild_id AS "guildId", live_servers AS "liveServers", next_lapse_at AS "nextLapseAt"`;
 
 /**
@@ -19,16 +17,14 @@ const COUNTS = `guild_id AS "guildId", live_servers AS "liveServers", next_lapse
  * under this lock, so that all processes see both in the same order.
  */
 export async function lockGuilds(transaction: Queryable, guildIds: readonly string[]): Promise<GuildCounts[]> {
-  return byGuild(transaction, guildIds.toSorted(), itself, async (part) => {
-    await transaction.query(
-      `INSERT INTO activity.guilds (guild_id) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT (guild_id) DO NOTHING`,
-      [part],
-    );
-    return transaction.query<GuildCounts>(
-      `SELECT ${COUNTS} FROM activity.guilds WHERE guild_id = ANY($1) ORDER BY guild_id FOR UPDATE`,
-      [part],
-    );
-  });
+  await transaction.query(
+    `INSERT INTO activity.guilds (guild_id) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT (guild_id) DO NOTHING`,
+    [guildIds],
+  );
+  return transaction.query(
+    `SELECT ${COUNTS} FROM activity.guilds WHERE guild_id = ANY($1) ORDER BY guild_id FOR UPDATE`,
+    [guildIds],
+  );
 }
 
 /**
@@ -36,14 +32,10 @@ export async function lockGuilds(transaction: Queryable, guildIds: readonly stri
  * Guilds that another transaction has locked are left to it or to the next call.
  */
 export async function claimLapsing(transaction: Queryable, now: Date, limit: number): Promise<string[]> {
-  const condition = 'next_lapse_at IS NOT NULL AND next_lapse_at <= $1';
-  const due = { table: 'activity.guilds', condition, order: 'next_lapse_at', values: [now], limit };
-  const guilds = await inDueGuilds(transaction, due, (guildId) =>
-    transaction.query<{ guildId: string }>(
-      `SELECT guild_id AS "guildId" FROM activity.guilds WHERE ${condition} AND ${onlyGuild('guilds', 3)}
-       ORDER BY next_lapse_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-      [now, limit, guildId],
-    ),
+  const guilds = await transaction.query<{ guildId: string }>(
+    `SELECT guild_id AS "guildId" FROM activity.guilds WHERE next_lapse_at IS NOT NULL AND next_lapse_at <= $1
+     ORDER BY next_lapse_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    [now, limit],
   );
   return guilds.map(({ guildId }) => guildId);
 }
@@ -61,32 +53,28 @@ export async function sweepGuilds(
   guildIds: readonly string[],
   now: Date,
 ): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
-  const lapsed = await byGuild(transaction, guildIds, itself, (part) =>
-    transaction.query<ChangedServer>(
-      `WITH lapsed AS MATERIALIZED (
+  const lapsed = await transaction.query<ChangedServer>(
+    `WITH lapsed AS MATERIALIZED (
        SELECT guild_id, server_id FROM activity.servers
        WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
      )
      UPDATE activity.servers SET is_counted = false, players = NULL FROM lapsed
-     WHERE servers.guild_id = lapsed.guild_id AND servers.guild_id = ANY($1) AND servers.server_id = lapsed.server_id
+     WHERE servers.guild_id = lapsed.guild_id AND servers.server_id = lapsed.server_id
      RETURNING servers.guild_id AS "guildId", ${SERVER}`,
-      [part, now],
-    ),
+    [guildIds, now],
   );
   // The next heartbeat of a server may shorten the time for which the server is live, but not below MIN_LIVE_MS.
-  const soonest = new Date(now.getTime() + MIN_LIVE_MS);
-  const guilds = await byGuild(transaction, guildIds, itself, (part, guildId) =>
-    transaction.query<GuildCounts>(
-      `UPDATE activity.guilds SET live_servers = counted.servers,
-         next_lapse_at = CASE WHEN counted.servers > 0 THEN least(counted.lapse, $2::timestamptz) END
-       FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
-         SELECT count(*)::int AS servers, min(live_until) AS lapse FROM activity.servers
-         WHERE servers.guild_id = swept.guild_id AND ${onlyGuild('servers', 3)} AND is_counted
-       ) AS counted
-       WHERE guilds.guild_id = swept.guild_id AND ${onlyGuild('guilds', 3)}
-       RETURNING guilds.${COUNTS}`,
-      [part, soonest, guildId],
-    ),
+  const guilds = await transaction.query<GuildCounts>(
+    `UPDATE activity.guilds SET live_servers = counted.servers,
+       next_lapse_at = CASE WHEN counted.servers > 0
+         THEN least(counted.lapse, $2::timestamptz + interval '${MIN_LIVE_MS} milliseconds') END
+     FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
+       SELECT count(*)::int AS servers, min(live_until) AS lapse FROM activity.servers
+       WHERE servers.guild_id = swept.guild_id AND is_counted
+     ) AS counted
+     WHERE guilds.guild_id = swept.guild_id
+     RETURNING guilds.${COUNTS}`,
+    [guildIds, now],
   );
   return { lapsed, guilds };
 }

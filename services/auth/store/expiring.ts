@@ -1,28 +1,22 @@
-import { inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { KeyRecord } from '../domain/key.ts';
-import { KEY, withSecrets } from './keys.ts';
-
-const DUE = `revoked_at IS NULL AND expiring_reported IS DISTINCT FROM expires_at AND expires_at > $1 AND expires_at <= $2`;
+import { KEY, WITH_SECRETS } from './keys.ts';
 
 /**
  * Marks up to `limit` API keys that expire between `now` and `before`, and whose coming expiry was not reported yet, as
  * reported, and returns them, the first to expire first.
  */
 export function claimExpiring(transaction: Queryable, now: Date, before: Date, limit: number): Promise<KeyRecord[]> {
-  const due = { table: 'auth.keys', condition: DUE, order: 'expires_at', values: [now, before], limit };
-  return inDueGuilds(transaction, due, (guildId) =>
-    transaction.query<KeyRecord>(
-      `WITH due AS MATERIALIZED (
+  return transaction.query<KeyRecord>(
+    `WITH due AS MATERIALIZED (
        SELECT guild_id, number FROM auth.keys
-       WHERE ${DUE} AND ${onlyGuild('keys', 4)}
+       WHERE revoked_at IS NULL AND expiring_reported IS DISTINCT FROM expires_at AND expires_at > $1 AND expires_at <= $2
        ORDER BY expires_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
      ), k AS (
        UPDATE auth.keys SET expiring_reported = expires_at
-       WHERE (guild_id, number) IN (SELECT guild_id, number FROM due) AND ${onlyGuild('keys', 4)} RETURNING *
+       WHERE (guild_id, number) IN (SELECT guild_id, number FROM due) RETURNING *
      )
-     SELECT ${KEY} FROM k ${withSecrets(onlyGuild('key_secrets', 4))} ORDER BY k.expires_at, k.guild_id, k.number`,
-      [now, before, limit, guildId],
-    ),
+     SELECT ${KEY} FROM k ${WITH_SECRETS} ORDER BY k.expires_at, k.guild_id, k.number`,
+    [now, before, limit],
   );
 }

@@ -1,4 +1,3 @@
-import { byGuild, guildOf, inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AuditEntry } from '../domain/audit-entry.ts';
 
@@ -11,8 +10,6 @@ export const MAX_PER_DAY = 2_000;
 const MAX_OF_GUILD = 50;
 const MAX_READ = 200;
 const MAX_GUILDS = 20;
-/** The maximum number of entries that are looked at to find guilds; one guild may have all of them. */
-const MAX_SEARCHED = 500;
 const MAX_READ_BYTES = 640 * 1024;
 /** The bytes of an entry besides its two records. */
 const ENTRY_BYTES = 1_000;
@@ -54,46 +51,31 @@ const INSERT = `WITH given AS (
   ON CONFLICT (guild_id, id) DO NOTHING`;
 
 /**
- * Returns the oldest entries of the guilds after `afterGuildId`, and marks them as taken for `takenMs`. At most MAX_OF_GUILD
- * of each guild, so that a guild with many entries does not delay the others.
+ * Returns the oldest entries of the guilds after `afterGuildId`, and marks them as taken for `takenMs`. The guilds are
+ * found one by one in the index, so that a guild with many entries does not delay the others.
  */
-export async function takeAuditEntries(on: Queryable, afterGuildId: string, takenMs: number): Promise<AuditEntry[]> {
-  const rows = await on.query<{ guildId: string }>(GUILDS, [afterGuildId]);
-  const guildIds = [...new Set(rows.map(({ guildId }) => guildId))].slice(0, MAX_GUILDS);
-  // One statement for each guild with Citus: they share the bounds.
-  const parts = (await on.isDistributed?.()) ? guildIds.map((guildId) => [guildId]) : [guildIds];
-  const taken: AuditEntry[] = [];
-  let bytes = 0;
-  for (const part of parts) {
-    if (taken.length >= MAX_READ) break;
-    const guildId = parts.length === guildIds.length ? part[0] : null;
-    const bounds = [MAX_READ_BYTES - bytes, MAX_READ - taken.length, taken.length === 0];
-    const found = await on.query<AuditEntry>(TAKE, [part, takenMs, ...bounds, guildId ?? null]);
-    bytes += found.reduce((sum, entry) => sum + sizeOf(entry), 0);
-    taken.push(...found);
-  }
-  return taken;
+export function takeAuditEntries(on: Queryable, afterGuildId: string, takenMs: number): Promise<AuditEntry[]> {
+  return on.query<AuditEntry>(TAKE, [afterGuildId, takenMs]);
 }
 
-const sizeOf = ({ before, after }: AuditEntry) =>
-  ENTRY_BYTES + Buffer.byteLength(before ?? '') + Buffer.byteLength(after ?? '');
-
-const GUILDS = `SELECT guild_id AS "guildId" FROM events.audit_entries WHERE guild_id > $1
-  ORDER BY guild_id, number LIMIT ${MAX_SEARCHED}`;
-
-/** Of the guilds $1: entries of up to $3 bytes, up to $4 of them, and with $5 the first one also if it is larger. */
-const TAKE = `WITH oldest AS (
+const TAKE = `WITH RECURSIVE guilds AS (
+    (SELECT guild_id, 1 AS place FROM events.audit_entries WHERE guild_id > $1 ORDER BY guild_id LIMIT 1)
+    UNION ALL
+    SELECT next.guild_id, place + 1 FROM guilds, LATERAL (
+      SELECT guild_id FROM events.audit_entries WHERE guild_id > guilds.guild_id ORDER BY guild_id LIMIT 1
+    ) AS next WHERE place < ${MAX_GUILDS}
+  ), oldest AS (
     SELECT entry.*, sum(${ENTRY_BYTES} + octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, '')))
       OVER (ORDER BY entry.guild_id, number) AS bytes, row_number() OVER (ORDER BY entry.guild_id, number) AS place
-    FROM unnest($1::text[]) AS guilds (guild_id), LATERAL (
+    FROM guilds, LATERAL (
       SELECT guild_id, id, number, before, after FROM events.audit_entries
-      WHERE guild_id = guilds.guild_id AND ${onlyGuild('audit_entries', 6)} ORDER BY number LIMIT ${MAX_OF_GUILD}
+      WHERE guild_id = guilds.guild_id ORDER BY number LIMIT ${MAX_OF_GUILD}
     ) AS entry
   ), taken AS (
     UPDATE events.audit_entries AS entry SET taken_until = clock_timestamp() + $2 * interval '1 millisecond'
     FROM oldest
-    WHERE entry.guild_id = oldest.guild_id AND entry.id = oldest.id AND ${onlyGuild('entry', 6)}
-      AND ((place = 1 AND $5) OR (bytes <= $3::bigint AND place <= $4::bigint))
+    WHERE entry.guild_id = oldest.guild_id AND entry.id = oldest.id
+      AND (place = 1 OR (bytes <= ${MAX_READ_BYTES} AND place <= ${MAX_READ}))
     RETURNING entry.*
   )
   SELECT guild_id AS "guildId", id, action, service, (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs",
@@ -105,12 +87,9 @@ export async function deleteAuditEntries(
   on: Queryable,
   entries: readonly { guildId: string; id: string }[],
 ): Promise<void> {
-  await byGuild(on, entries, guildOf, (part, guildId) =>
-    on.query(
-      `DELETE FROM events.audit_entries
-       WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[])) AND ${onlyGuild('audit_entries', 3)}`,
-      [part.map(guildOf), part.map(({ id }) => id), guildId],
-    ),
+  await on.query(
+    `DELETE FROM events.audit_entries WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[]))`,
+    [entries.map(({ guildId }) => guildId), entries.map(({ id }) => id)],
   );
 }
 
@@ -119,17 +98,11 @@ export async function deleteAuditEntries(
  * of the counts.
  */
 export async function closeAuditDays(on: Queryable): Promise<number> {
-  const due = { table: 'events.audit_days', condition: IS_PAST, order: 'day', values: [], limit: MAX_DAYS };
-  const closed = await inDueGuilds(on, due, (guildId) => on.query<{ days: number }>(CLOSE_DAYS, [guildId]));
-  return closed.reduce((days, row) => days + row.days, 0);
-}
-
-const IS_PAST = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC')::date`;
-
-const CLOSE_DAYS = `WITH past AS (
+  const [closed] = await on.query<{ days: number }>(
+    `WITH past AS (
        DELETE FROM events.audit_days WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM events.audit_days WHERE ${IS_PAST} AND ${onlyGuild('audit_days', 1)}
-         ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED)) AND ${onlyGuild('audit_days', 1)}
+         SELECT ctid FROM events.audit_days WHERE day < (clock_timestamp() AT TIME ZONE 'UTC')::date
+         ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED))
        RETURNING guild_id, day, actor, entries
      ), summarised AS (
        INSERT INTO events.audit_entries (guild_id, id, action, service, created_at, source, persons, after)
@@ -138,12 +111,15 @@ const CLOSE_DAYS = `WITH past AS (
          jsonb_build_object('day', day, 'changes', entries - ${MAX_PER_DAY})
        FROM past WHERE entries > ${MAX_PER_DAY}
      )
-     SELECT count(*)::int AS days FROM past`;
+     SELECT count(*)::int AS days FROM past`,
+  );
+  return closed?.days ?? 0;
+}
 
 /** Returns the number of entries that wait (but at most 10,000), and the age of the oldest in seconds. */
 export async function readAuditBacklog(on: Queryable): Promise<{ entries: number; oldestSeconds: number }> {
   const [backlog] = await on.query<{ entries: number; oldestSeconds: number }>(
-    `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM events.audit_entries LIMIT 10000) AS counted) AS entries,
+    `SELECT (SELECT count(*)::int FROM (SELECT FROM events.audit_entries LIMIT 10000) AS counted) AS entries,
        greatest(0, coalesce(extract(epoch FROM clock_timestamp() - (
          SELECT queued_at FROM events.audit_entries ORDER BY queued_at LIMIT 1)), 0))::float8 AS "oldestSeconds"`,
   );

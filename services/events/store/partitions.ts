@@ -1,5 +1,4 @@
 import { DatabaseError } from 'pg';
-import { inDueGuilds, onlyGuild } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 const CHECK_VIOLATION = '23514';
@@ -46,17 +45,14 @@ export async function dropExpiredPartition(on: Queryable, table: string, seconds
  * Returns true if there may be more.
  */
 export async function forgetExpiredDays(on: Queryable, seconds: number): Promise<boolean> {
-  const condition = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC' - $1 * interval '1 second')::date`;
-  const due = { table: 'events.days', condition, order: 'day', values: [seconds], limit: BATCH };
-  const rows = await inDueGuilds(on, due, (guildId) =>
-    on.query(
-      `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM events.days WHERE ${condition} AND ${onlyGuild('days', 2)}
-         LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) AND ${onlyGuild('days', 2)} RETURNING 1`,
-      [seconds, guildId],
-    ),
+  const rows = await on.query(
+    `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM events.days
+       WHERE day < (clock_timestamp() AT TIME ZONE 'UTC' - $1 * interval '1 second')::date
+       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    [seconds],
   );
-  return rows.length >= BATCH;
+  return rows.length === BATCH;
 }
 
 /** Returns the number of partitions of a table and their size in bytes, with indexes. */

@@ -1,4 +1,3 @@
-import { byGuild, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { EVENT_BYTES } from './log.ts';
 
@@ -52,14 +51,11 @@ const SURPLUS = prepared(`DELETE FROM events.streams WHERE (guild_id, id) IN (
   ) RETURNING guild_id AS "guildId", id`);
 
 export async function removeStreams(on: Queryable, streams: readonly StreamRow[]): Promise<void> {
-  await byGuild(on, streams, guildOf, (part, guildId) =>
-    on.query(REMOVE, [part.map((stream) => stream.guildId), part.map(({ id }) => id), guildId]),
-  );
+  await on.query(REMOVE, [streams.map(({ guildId }) => guildId), streams.map(({ id }) => id)]);
 }
 
 const REMOVE = prepared(
-  `DELETE FROM events.streams
-   WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[])) AND ${onlyGuild('streams', 3)}`,
+  'DELETE FROM events.streams WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[]))',
 );
 
 /** Deletes the streams of processes that died. The table is small: it has one row per open stream. */

@@ -1,7 +1,6 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule, UserColumn } from '../personal-data/erasure-rules.ts';
-import { byGuild, guildOf, onlyGuild } from '../postgres/by-guild.ts';
 import type { Database } from '../postgres/pool.ts';
 import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
@@ -51,20 +50,16 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
         before::text AS before,
         (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
       FROM ${schema}.events
-      WHERE guild_id = head.guild_id AND ${onlyGuild('events', 4)} AND number >= head.number
-        AND finished_at IS NULL AND state = 'queued'
+      WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
       ORDER BY number LIMIT $3) AS event`;
   // LATERAL finds each row by the primary key, whatever the statistics of a table that is often empty suggest.
   const deletion = `DELETE FROM ${schema}.events WHERE ctid = ANY(ARRAY(
       SELECT event.ctid FROM unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number), LATERAL (
-        SELECT ctid FROM ${schema}.events
-        WHERE guild_id = relayed.guild_id AND ${onlyGuild('events', 3)} AND number = relayed.number LIMIT 1
-      ) AS event)) AND ${onlyGuild('events', 3)}`;
+        SELECT ctid FROM ${schema}.events WHERE guild_id = relayed.guild_id AND number = relayed.number LIMIT 1
+      ) AS event))`;
   const relay = async (events: readonly RecordedRow[]) => {
     await append({ service: schema, events: events.map((event) => ({ ...event, before: event.before ?? undefined })) });
-    await byGuild(database, events, guildOf, (part, guildId) =>
-      database.query(deletion, [part.map(guildOf), part.map(({ number }) => number), guildId]),
-    );
+    await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
   };
   return {
     name: EVENTS_QUEUE,
@@ -79,9 +74,11 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
     async handle(item, others) {
       const heads = [item, ...others];
       const perGuild = Math.floor(MAX_BATCH / heads.length);
-      const events = await byGuild(database, heads, guildOf, (part, guildId) =>
-        database.query<RecordedRow>(select, [part.map(guildOf), part.map(({ id }) => id), perGuild, guildId]),
-      );
+      const events = await database.query<RecordedRow>(select, [
+        heads.map(({ guildId }) => guildId),
+        heads.map(({ id }) => id),
+        perGuild,
+      ]);
       if (events.length === 0) return;
       for (const part of inParts(events)) {
         for (let count = part.length; ; count = Math.floor(count / 2)) {
@@ -140,7 +137,7 @@ export const eventErasureRules = (schema: string): ErasureRule[] => [
     table: `${schema}.events`,
     holds: 'events',
     // The oldest event of the guild; those after it may be part of the same call.
-    sending: '(leased_until IS NOT NULL AND leased_until > clock_timestamp())',
+    sending: 'coalesce(leased_until > clock_timestamp(), false)',
     users: [
       ...(['chat', 'game'] as const).map((account) => ({
         column: 'persons',

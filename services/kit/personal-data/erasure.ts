@@ -42,7 +42,6 @@ interface Target {
   condition: string;
   values: unknown[];
   set?: string | undefined;
-  isCopied?: boolean | undefined;
 }
 
 /**
@@ -63,9 +62,8 @@ export class Erasure {
     const applying = rules.filter(
       ({ keptRows, belongsToInstallation }) => keptRows !== 'TRUE' && !belongsToInstallation,
     );
-    const targets = applying.map(({ table, keptRows, sending, functions, isCopied }) => ({
+    const targets = applying.map(({ table, keptRows, sending, functions }) => ({
       table,
-      isCopied,
       condition: ['guild_id = $1', ...[keptRows, sending].flatMap((kept) => kept ?? []).map(negated)].join(' AND '),
       values: [guildId],
       call: functions && { text: `SELECT ${functions.guild}($1, ${BATCH}) AS rows`, values: [guildId] },
@@ -84,7 +82,7 @@ export class Erasure {
    * both.
    */
   async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<ErasureResult> {
-    const targets = this.#options.rules.flatMap(({ table, users = [], functions, isCopied }): Target[] => {
+    const targets = this.#options.rules.flatMap(({ table, users = [], functions }): Target[] => {
       const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
       if (dryRun) return targetOf(guildId, table, searches);
       if (functions) {
@@ -92,10 +90,18 @@ export class Erasure {
         const call = { text, values: [guildId, accounts.game ?? null, accounts.chat ?? null] };
         return targetOf(guildId, table, searches).map((target) => ({ ...target, call }));
       }
-      const deleted = searches.filter(({ user }) => user.empty === undefined);
-      const emptied = searches.filter(({ user }) => user.empty !== undefined);
-      const found = [...targetOf(guildId, table, deleted), ...targetOf(guildId, table, emptied)];
-      return found.map((target) => ({ ...target, isCopied }));
+      return [
+        ...targetOf(
+          guildId,
+          table,
+          searches.filter(({ user }) => user.empty === undefined),
+        ),
+        ...targetOf(
+          guildId,
+          table,
+          searches.filter(({ user }) => user.empty !== undefined),
+        ),
+      ];
     });
     if (dryRun) return this.#count(targets);
     const until = performance.now() + WORK_MS;
@@ -136,7 +142,7 @@ export class Erasure {
     for (const { table, condition, values } of targets) {
       const [row] = await this.#options.database.query<{ rows: number }>(
         longRunning(
-          `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
+          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
         ),
         values,
       );
@@ -204,21 +210,17 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
  */
 async function eraseBatch(
   database: Queryable,
-  { table, condition, values, set, call, isCopied }: Target,
+  { table, condition, values, set, call }: Target,
 ): Promise<{ found: number; erased: number }> {
   if (call) {
     const [result] = await database.query<{ rows: number }>(longRunning(call.text), call.values);
     return { found: result?.rows ?? 0, erased: result?.rows ?? 0 };
   }
   const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
-  if (isCopied) {
-    const { length } = await database.query(`${change} WHERE ${condition} RETURNING 1`, values);
-    return { found: length, erased: length };
-  }
   const [counted] = await database.query<{ found: number; erased: number }>(
     `WITH found AS MATERIALIZED (SELECT tableoid, ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
        erased AS (
-         ${change} WHERE guild_id = $1 AND ctid = ANY(ARRAY(SELECT ctid FROM found))
+         ${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found))
            AND (tableoid, ctid) IN (SELECT tableoid, ctid FROM found) RETURNING 1)
      SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM erased)::int AS erased`,
     values,

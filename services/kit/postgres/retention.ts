@@ -2,7 +2,6 @@ import type { Clock } from '../clock.ts';
 import type { LoopLease } from '../leases/loop-leases.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { inDueGuilds, onlyGuild } from './by-guild.ts';
 import { isStatementTimeout } from './database-errors.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
@@ -27,8 +26,6 @@ export interface RetentionRule {
    * table in the order of this key, at most 50,000 rows per minute.
    */
   walk?: readonly string[];
-  /** False if the table has no column `guild_id`; true by default. */
-  hasGuild?: boolean;
 }
 
 export interface RetentionOptions {
@@ -95,34 +92,23 @@ export class Retention implements Part {
     }
   }
 
-  async #apply(rule: RetentionRule): Promise<void> {
-    const before = new Date(this.#clock.now() - rule.seconds * 1000);
+  async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
+    const before = new Date(this.#clock.now() - seconds * 1000);
     let batch = BATCH;
     for (let isLeft = true; isLeft && this.#mayContinue; ) {
       try {
-        const rows = await this.#deleteBefore(rule, before, batch);
-        isLeft = rows.length >= batch;
+        const rows = await this.#database.query(
+          `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+             SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${batch} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+          [before],
+        );
+        isLeft = rows.length === batch;
       } catch (error) {
         // Deleting some rows takes long because of their triggers. Without smaller batches no row would ever be deleted.
         if (!isStatementTimeout(error) || batch === 1) throw error;
         batch = Math.ceil(batch / BATCH_REDUCTION);
       }
     }
-  }
-
-  #deleteBefore({ table, column, hasGuild = true }: RetentionRule, before: Date, limit: number): Promise<object[]> {
-    const remove = (guildId: string | null) => {
-      const [ofGuild, values] = hasGuild ? [`AND ${onlyGuild(table, 2)}`, [before, guildId]] : ['', [before]];
-      return this.#database.query(
-        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-           SELECT ctid FROM ${table} WHERE ${column} < $1 ${ofGuild} LIMIT ${limit} FOR UPDATE SKIP LOCKED)) ${ofGuild}
-         RETURNING 1`,
-        values,
-      );
-    };
-    if (!hasGuild) return remove(null);
-    const due = { table, condition: `${column} < $1`, order: column, values: [before], limit };
-    return inDueGuilds(this.#database, due, remove);
   }
 
   async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
@@ -159,17 +145,12 @@ export class Retention implements Part {
     end: Position,
   ) {
     const columns = key.join(', ');
-    const condition = `(${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
-      AND ${column} < $${1 + 2 * key.length}`;
-    const values = [...from, ...end, new Date(this.#clock.now() - seconds * 1000)];
-    const ofGuild = onlyGuild(table, 2 + 2 * key.length);
-    const due = { table, condition, order: columns, values, limit: BATCH };
-    await inDueGuilds(this.#database, due, (guildId) =>
-      this.#database.query(
-        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-           SELECT ctid FROM ${table} WHERE ${condition} AND ${ofGuild} FOR UPDATE SKIP LOCKED)) AND ${ofGuild}`,
-        [...values, guildId],
-      ),
+    await this.#database.query(
+      `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM ${table}
+         WHERE (${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
+           AND ${column} < $${1 + 2 * key.length} FOR UPDATE SKIP LOCKED))`,
+      [...from, ...end, new Date(this.#clock.now() - seconds * 1000)],
     );
   }
 }

@@ -82,7 +82,7 @@ test('an item whose process died is taken over when the renewed lease has ended,
   expect(await store.renew(item, 5_000)).toBe(true);
   await fixture.time.advance(4_000);
   // The first lease has ended, and with it `run_at` is in the past.
-  expect(await store.due([GUILD], 10)).toEqual([{ guildId: GUILD, ids: [] }]);
+  expect(await store.due('', 10, 10)).toEqual([{ guildId: GUILD, ids: [] }]);
   await fixture.startWorker({ ...RENEWING, ordered: false });
   expect(fixture.handled).toEqual([]);
   await fixture.time.advance(1_001);

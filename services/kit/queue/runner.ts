@@ -7,12 +7,10 @@ import { type AttemptResult, Attempts } from './attempt.ts';
 import type { ItemKey, QueueDefinition, QueueLimits, TakenItem } from './definition.ts';
 import { InFlight } from './in-flight.ts';
 import { QueueMetrics } from './metrics.ts';
-import { type GuildPage, itemKey, QueueStore } from './store.ts';
+import { itemKey, QueueStore } from './store.ts';
 
 /** The number of guilds that one query for due queue items reads. */
 const GUILDS_PAGE = 100;
-/** The number of guilds that are looked at for each item of a batch, because some items are leased or wait for a retry. */
-const HEADS_PER_ITEM = 2;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
 /**
@@ -127,11 +125,11 @@ export class QueueRunner {
   async #walk(): Promise<void> {
     const { maxBatch } = this.definition;
     if (maxBatch !== undefined) return this.#startBatches(maxBatch);
-    for (let isLast = false; !isLast; ) {
-      const page = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
-      if (!page) return;
-      isLast = page.isLast;
-      this.#reached = page.guilds.at(-1)?.guildId ?? '';
+    for (let found = GUILDS_PAGE; found === GUILDS_PAGE; ) {
+      const guilds = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
+      if (!guilds) return;
+      found = guilds.length;
+      this.#reached = guilds.at(-1)?.guildId ?? '';
     }
     this.#reached = '';
   }
@@ -140,13 +138,13 @@ export class QueueRunner {
    * Starts handling the items of each guild of a page whose oldest item is due (ordered queues). Returns the guilds of
    * the page, or undefined if a pause began meanwhile.
    */
-  async #startGuilds(): Promise<GuildPage<{ guildId: string }> | undefined> {
-    const page = await this.#store.heads(this.#reached, GUILDS_PAGE);
-    for (const { guildId, isDue } of page.guilds) {
+  async #startGuilds(): Promise<readonly { guildId: string }[] | undefined> {
+    const heads = await this.#store.heads(this.#reached, GUILDS_PAGE);
+    for (const { guildId, isDue } of heads) {
       if (isDue && !(await this.#startWhenFree(guildId, guildId, () => this.#handleGuild(guildId)))) return undefined;
       this.#reached = guildId;
     }
-    return page;
+    return heads;
   }
 
   /** Leases the due items of the guilds after the last one reached, and starts handling many of them in each call. */
@@ -155,11 +153,8 @@ export class QueueRunner {
       await this.#inFlight.untilFree();
       if (!this.#mayStart) return;
       const startedAt = performance.now();
-      const { guilds, isLast } = await this.#store.heads(this.#reached, HEADS_PER_ITEM * maxBatch);
-      const due = guilds.filter(({ isDue }) => isDue);
-      const items = await this.#store.takeHeads(due.slice(0, maxBatch), this.definition.leaseMs);
-      const reached = due.length > maxBatch ? due[maxBatch - 1] : isLast ? undefined : guilds.at(-1);
-      this.#reached = reached?.guildId ?? '';
+      const { items, reached } = await this.#store.takeHeads(this.#reached, maxBatch, this.definition.leaseMs);
+      this.#reached = reached ?? '';
       const [first] = items;
       if (first) void this.#start(first.guildId, itemKey(first), () => this.#handleBatch(items, startedAt));
     } while (this.#reached !== '');
@@ -176,20 +171,16 @@ export class QueueRunner {
    * Starts due items of a page of guilds: first one item of each guild, then a second item of each, so that no guild
    * waits for all items of another. Returns the guilds of the page, or undefined if a pause began meanwhile.
    */
-  async #startItems(): Promise<GuildPage<{ guildId: string }> | undefined> {
+  async #startItems(): Promise<readonly { guildId: string }[] | undefined> {
     const { concurrency, maxPerGuild = concurrency } = this.definition;
-    const page = await this.#store.guilds(this.#reached, GUILDS_PAGE);
-    const guilds = await this.#store.due(
-      page.guilds.map(({ guildId }) => guildId),
-      maxPerGuild,
-    );
+    const guilds = await this.#store.due(this.#reached, GUILDS_PAGE, maxPerGuild);
     for (const { guildId, id } of inTurn(guilds)) {
       const key = itemKey({ guildId, id });
       if (!(await this.#startWhenFree(guildId, key, () => this.#attempt(guildId, id)))) return undefined;
       if (guildId > this.#reached) this.#reached = guildId;
     }
     if (guilds.some(({ ids }) => ids.length === maxPerGuild)) this.#isMoreDue = true;
-    return page;
+    return guilds;
   }
 
   /**

@@ -1,4 +1,3 @@
-import { onlyGuild } from '../postgres/by-guild.ts';
 import { type Prepared, prepared } from '../postgres/pool.ts';
 import { columnsOf } from './columns.ts';
 import type { QueueTable } from './definition.ts';
@@ -7,8 +6,6 @@ import type { QueueTable } from './definition.ts';
  * The maximum number of items that a count for the metrics reads, so that a long queue does not make the count slow.
  */
 const MAX_COUNTED = 10_000;
-/** The maximum number of open items that are read to find a page of guilds; a guild may have all of them. */
-export const MAX_READ = 500;
 /**
  * The database's time as a subquery. PostgreSQL cannot use an index for a comparison with the bare clock_timestamp(),
  * which is VOLATILE.
@@ -21,13 +18,9 @@ const IS_FREE = `(leased_until IS NULL OR leased_until <= ${NOW})`;
  * of one guild.
  */
 export interface QueueStatements {
-  /**
-   * `heads` selects the guilds and IDs of up to MAX_READ open items of the guilds after the guild $1, in the order of
-   * both; `guilds` only their guilds, in any order within a guild.
-   */
+  /** Selects the oldest open item of each of $2 guilds after the guild $1. */
   heads: string;
-  guilds: string;
-  /** Selects up to $2 due items of each guild of the array $1; $3 is for `onlyGuild`. */
+  /** Selects up to $3 due items of each of $2 guilds after the guild $1. */
   due: string;
   /**
    * `takeHead` leases the oldest item of the guild $1, `takeItem` its item $4, for $2 milliseconds. $3 is a new UUID
@@ -35,8 +28,8 @@ export interface QueueStatements {
    */
   takeHead: Prepared;
   /**
-   * Leases those of the items with the guilds of the array $1 and the IDs of the array $2 that are due, for $3
-   * milliseconds; $4 is for `onlyGuild`.
+   * Reads the oldest open items of up to $3 guilds after the guild $1, and leases up to $4 of those that are due, for $2
+   * milliseconds. `isLast` is true if no guild with open items follows.
    */
   takeHeads: Prepared;
   takeItem: Prepared;
@@ -55,6 +48,11 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
     columnsOf(queueTable);
   const held = `guild_id = $1 AND ${id} = $2::${idType} AND ${lease} = $3::${leaseType} AND ${open}`;
 
+  const nextHead = (after: string) =>
+    `SELECT guild_id, ${id} AS id, ${runAt} AS run_at, leased_until FROM ${table} WHERE ${open} AND guild_id > ${after}
+     ORDER BY guild_id, ${id} LIMIT 1`;
+  const nextGuild = (after: string) =>
+    `SELECT guild_id FROM ${table} WHERE ${open} AND guild_id > ${after} ORDER BY guild_id LIMIT 1`;
   const isOnlyLeased =
     oneLeasedPerGuild === undefined
       ? ''
@@ -63,8 +61,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
            WHERE other.guild_id = item.guild_id AND other.${holder} IS NOT NULL AND other.${finishedAt} IS NULL
              AND other.${id} <> item.${id})`;
 
-  const endOf = (milliseconds: string) => `clock_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
-  const leaseEnd = endOf('$2');
+  const leaseEnd = `clock_timestamp() + $2::float8 * interval '1 millisecond'`;
   // Tables without a `holder` column get $3 too, so that the statements have the same parameters for all tables.
   const holds = holder === undefined ? '' : `, ${holder} = $3::uuid`;
   const take = (chosen: string) =>
@@ -80,36 +77,52 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
       taken.${lease}::text AS lease${data === undefined ? '' : `, ${data}`}
     FROM taken ${join}`);
 
+  const walkHeads = `heads AS (
+      (${nextHead('$1')})
+      UNION ALL
+      SELECT next.* FROM heads, LATERAL (${nextHead('heads.guild_id')}) next
+    )`;
+
   const count = (condition: string) =>
-    `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
+    `(SELECT count(*) FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
 
   return {
-    heads: `SELECT guild_id AS "guildId", ${id}::text AS id, ${runAt} <= clock_timestamp() AND ${IS_FREE} AS "isDue"
-      FROM ${table} WHERE ${open} AND guild_id > $1 ORDER BY guild_id, ${table}.${id} LIMIT ${MAX_READ}`,
-    guilds: `SELECT guild_id AS "guildId" FROM ${table} WHERE ${open} AND guild_id > $1
-      ORDER BY guild_id LIMIT ${MAX_READ}`,
-    due: `SELECT page.guild_id AS "guildId", ARRAY(
+    heads: `WITH RECURSIVE ${walkHeads}
+      SELECT guild_id AS "guildId", run_at <= clock_timestamp() AND ${IS_FREE} AS "isDue" FROM heads LIMIT $2`,
+    due: `WITH RECURSIVE guilds AS (
+        (${nextGuild('$1')})
+        UNION ALL
+        SELECT next.guild_id FROM guilds, LATERAL (${nextGuild('guilds.guild_id')}) next
+      ), page AS (SELECT guild_id FROM guilds LIMIT $2)
+      SELECT page.guild_id AS "guildId", ARRAY(
         SELECT item.${id}::text FROM ${table} item
-        WHERE item.guild_id = page.guild_id AND ${onlyGuild('item', 3)} AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE}
-          ${isOnlyLeased}
-        ORDER BY ${runAt} LIMIT $2) AS ids
-      FROM unnest($1::text[]) AS page (guild_id)`,
+        WHERE item.guild_id = page.guild_id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE} ${isOnlyLeased}
+        ORDER BY ${runAt} LIMIT $3) AS ids
+      FROM page`,
     takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
     // An item that another transaction takes or deletes at the same moment is skipped: its guild is being handled. LATERAL
     // with a limit reads one item at a time, whatever the statistics of a table that is often empty suggest.
-    takeHeads: prepared(`WITH due AS MATERIALIZED (
-        SELECT item.* FROM unnest($1::text[], $2::${idType}[]) AS head (guild_id, id), LATERAL (
-          SELECT guild_id, ${id} AS id FROM ${table} item
-          WHERE guild_id = head.guild_id AND ${id} = head.id AND ${onlyGuild('item', 4)} AND ${open}
-            AND ${runAt} <= ${NOW} AND ${IS_FREE}
+    takeHeads: prepared(`WITH RECURSIVE ${walkHeads}, page AS MATERIALIZED (
+        SELECT guild_id, id FROM heads LIMIT $3
+      ), due AS MATERIALIZED (
+        SELECT item.* FROM page, LATERAL (
+          SELECT guild_id, ${id} AS id FROM ${table}
+          WHERE guild_id = page.guild_id AND ${id} = page.id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE}
           LIMIT 1 FOR UPDATE SKIP LOCKED) AS item
+        LIMIT $4
       ), taken AS (
         UPDATE ${table} item
-        SET ${attempts} = ${attempts} + 1, ${runAt} = ${endOf('$3')}, leased_until = ${endOf('$3')}
-        FROM due WHERE item.guild_id = due.guild_id AND item.${id} = due.id AND ${onlyGuild('item', 4)}
+        SET ${attempts} = ${attempts} + 1, ${runAt} = ${leaseEnd}, leased_until = ${leaseEnd}
+        FROM due WHERE item.guild_id = due.guild_id AND item.${id} = due.id
         RETURNING item.guild_id, item.${id}, item.${attempts}, item.${lease}
       )
-      SELECT guild_id AS "guildId", ${id}::text AS id, ${attempts} AS attempts, ${lease}::text AS lease FROM taken`),
+      SELECT taken.guild_id AS "guildId", taken.${id}::text AS id, taken.${attempts} AS attempts,
+        taken.${lease}::text AS lease, reached, "isLast"
+      FROM (
+        SELECT CASE WHEN (SELECT count(*) FROM due) = $4 THEN (SELECT max(guild_id) FROM due)
+          ELSE max(page.guild_id) END AS reached,
+          count(*) < $3 AND (SELECT count(*) FROM due) < $4 AS "isLast" FROM page
+      ) AS walk LEFT JOIN taken ON true`),
     takeItem: take(`SELECT $4::${idType} AS id`),
     // A lease renewal writes no indexed column, so it is a HOT update without new index entries.
     renew: prepared(
@@ -129,8 +142,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
          ${attempts} = ${attempts} - CASE WHEN $5::boolean THEN 0 ELSE 1 END,
          ${runAt} = clock_timestamp() + $6::float8 * interval '1 millisecond',
          ${state} = CASE WHEN $7::boolean OR ($5::boolean AND ${attempts} >= $8::int)
-           OR ${waitingSince} <= latest THEN 'dead' ELSE 'queued' END
-       FROM (SELECT clock_timestamp() - $9::float8 * interval '1 second' AS latest) AS clock
+           OR ${waitingSince} <= clock_timestamp() - $9::float8 * interval '1 second' THEN 'dead' ELSE 'queued' END
        WHERE ${held} RETURNING ${state} AS state`,
     ),
     stats: `SELECT ${count(open)} AS queued, ${count(dead)} AS dead,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { byGuild, guildOf } from '../postgres/by-guild.ts';
 import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/pool.ts';
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
-import { MAX_READ, type QueueStatements, statementsOf } from './statements.ts';
+import { type QueueStatements, statementsOf } from './statements.ts';
 
 /** The oldest item of a guild in an ordered queue that is not finished or dead. */
-export interface Head extends ItemKey {
+export interface Head {
+  guildId: string;
   isDue: boolean;
 }
 
@@ -25,12 +25,15 @@ export interface Failure extends QueueLimits {
   delayMs: number;
 }
 
-/** A page of the guilds with open items. */
-export interface GuildPage<Guild> {
-  guilds: Guild[];
-  /** False if guilds with open items may follow those of the page. */
+interface HeadRow extends Omit<TakenItem, 'data' | 'guildId'> {
+  /** Null in the only row if no item was leased. */
+  guildId: string | null;
+  reached: string | null;
   isLast: boolean;
 }
+
+/** The number of guilds that are looked at for each item to lease, because some items are leased or wait for a retry. */
+const HEADS_PER_ITEM = 2;
 
 type TakenRow = Record<string, unknown> & Omit<TakenItem, 'data'>;
 
@@ -51,27 +54,20 @@ export class QueueStore {
     return new QueueStore(transaction, this.#table, this.#statements);
   }
 
-  /** Returns the oldest open item of each of up to `limit` guilds after a guild. Reads at most MAX_READ rows. */
-  async heads(afterGuildId: string, limit: number): Promise<GuildPage<Head>> {
-    return pageOf(await this.#database.query<Head>(this.#statements.heads, [afterGuildId]), limit);
-  }
-
-  /** Returns up to `limit` guilds after a guild that have open items. Reads at most MAX_READ rows. */
-  async guilds(afterGuildId: string, limit: number): Promise<GuildPage<{ guildId: string }>> {
-    return pageOf(await this.#database.query<{ guildId: string }>(this.#statements.guilds, [afterGuildId]), limit);
+  /**
+   * Returns the oldest open item of each of up to `limit` guilds after a guild. Needs one index lookup per guild,
+   * however long the guilds' queues are.
+   */
+  heads(afterGuildId: string, limit: number): Promise<Head[]> {
+    return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
   }
 
   /**
-   * Returns up to `perGuild` due items of each guild; another process may take these items first. Needs one index lookup
-   * per guild, however long the guilds' queues are.
+   * Returns up to `limit` guilds after a guild that have open items, with up to `perGuild` due items of each; another
+   * process may take these items first. Needs two index lookups per guild, however long the guilds' queues are.
    */
-  due(guildIds: readonly string[], perGuild: number): Promise<GuildItems[]> {
-    return byGuild(
-      this.#database,
-      guildIds,
-      (guildId) => guildId,
-      (ids, guildId) => this.#database.query<GuildItems>(this.#statements.due, [ids, perGuild, guildId]),
-    );
+  due(afterGuildId: string, limit: number, perGuild: number): Promise<GuildItems[]> {
+    return this.#database.query(this.#statements.due, [afterGuildId, limit, perGuild]);
   }
 
   /**
@@ -94,17 +90,26 @@ export class QueueStore {
     }
   }
 
-  /** Leases those of some items that are due, and not leased by another process. */
-  async takeHeads(heads: readonly ItemKey[], leaseMs: number): Promise<TakenItem[]> {
-    const rows = await byGuild(this.#database, heads, guildOf, (items, guildId) =>
-      this.#database.query<TakenRow>(this.#statements.takeHeads, [
-        items.map((item) => item.guildId),
-        items.map(({ id }) => id),
-        leaseMs,
-        guildId,
-      ]),
+  /**
+   * Leases the oldest items of up to `limit` guilds after a guild that are due. `reached` is the last guild that was
+   * looked at; undefined if there are no guilds with open items after it.
+   */
+  async takeHeads(
+    afterGuildId: string,
+    limit: number,
+    leaseMs: number,
+  ): Promise<{ items: TakenItem[]; reached: string | undefined }> {
+    const rows = await this.#database.query<HeadRow>(this.#statements.takeHeads, [
+      afterGuildId,
+      leaseMs,
+      HEADS_PER_ITEM * limit,
+      limit,
+    ]);
+    const [walk] = rows;
+    const items = rows.flatMap(({ guildId, id, attempts, lease }) =>
+      guildId === null ? [] : [{ guildId, id, attempts, lease, data: {} }],
     );
-    return rows.map(itemOf);
+    return { items, reached: walk && !walk.isLast ? (walk.reached ?? undefined) : undefined };
   }
 
   /** Extends the item's lease. Returns false if the lease was lost. */
@@ -156,12 +161,6 @@ export class QueueStore {
 
 function itemOf({ guildId, id, attempts, lease, ...data }: TakenRow): TakenItem {
   return { guildId, id, attempts, lease, data };
-}
-
-/** Reduces rows, ordered by guild, to the first row of each of up to `limit` guilds. */
-function pageOf<Guild extends { guildId: string }>(rows: readonly Guild[], limit: number): GuildPage<Guild> {
-  const guilds = rows.filter(({ guildId }, index) => guildId !== rows[index - 1]?.guildId);
-  return { guilds: guilds.slice(0, limit), isLast: rows.length < MAX_READ && guilds.length <= limit };
 }
 
 /** Returns a key that identifies an item among the items of all guilds of a queue. */

@@ -174,7 +174,7 @@ describe('an item', () => {
       const now = Date.now();
       const stepped = vi.spyOn(Date, 'now').mockReturnValue(now + step);
       const other = new QueueStore(fixture.openPool(), fixture.definition().table);
-      expect((await other.heads('', 10)).guilds).toMatchObject([{ guildId: GUILD, isDue: false }]);
+      expect(await other.heads('', 10)).toEqual([{ guildId: GUILD, isDue: false }]);
       expect(await other.take(GUILD, undefined, 5_000)).toBeUndefined();
       await holder.finish(item as NonNullable<typeof item>);
       stepped.mockRestore();

@@ -77,7 +77,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>]>([
 });
 
 test('due jobs are found through indexes of unfinished jobs', async () => {
-  const scans = await scansOf(database, (on) => queue(on).due([GUILD], 1));
+  const scans = await scansOf(database, (on) => queue(on).due('', 100, 1));
   expect(scans.filter((scan) => !/^sync_jobs_(guild_due|running|unfinished)$/.test(scan))).toEqual([]);
   expect(scans).toContain('sync_jobs_guild_due');
 });
@@ -95,7 +95,8 @@ async function newJob(guildId: string, gameGroupId = 1): Promise<jobs.JobName> {
   await database.query(`UPDATE members.sync_jobs SET due_at = 'epoch' WHERE id = $1`, [job.id]);
   return job;
 }
-const dueOf = async (guildId: string) => (await queue(database).due([guildId], 20))[0]?.ids ?? [];
+const dueOf = async (guildId: string) =>
+  (await queue(database).due('', 2_000, 20)).find((guild) => guild.guildId === guildId)?.ids ?? [];
 async function take({ guildId, id }: jobs.JobName, on: Queryable = database): Promise<jobs.JobItem | undefined> {
   const taken = await queue(on).take(guildId, id, LEASE_MS);
   return taken && { ...itemOf(taken), ...taken, data: taken.data as jobs.JobData };

@@ -142,7 +142,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game_action']],
   ['claimExpiredPunishments', (on) => claimExpiredPunishments(on, 200), ['punishments_expiring', 'punishments_pkey']],
   ['claimExpiredEntries', (on) => claimExpiredEntries(on, 200), ['shield_expiring', 'shield_pkey']],
-  ['heads of the outbox', (on) => new QueueStore(on, OUTBOX).heads('', 100), ['outbox_queued']],
+  ['heads of the outbox', (on) => new QueueStore(on, OUTBOX).heads('', 100), ['outbox_queued', 'outbox_queued']],
   [
     'take of the outbox',
     (on) => new QueueStore(on, OUTBOX).take(GUILD, undefined, 1),

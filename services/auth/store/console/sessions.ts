@@ -1,4 +1,3 @@
-import { byGuildInOrder, guildOf, onlyGuild } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable, type Transaction } from '#kit/postgres/pool.ts';
 import type { GuildRole } from '#proto/console/roles.ts';
 import type { Provider } from '../../domain/console/identity.ts';
@@ -109,8 +108,8 @@ const SESSIONS_IN_GUILDS = prepared(
      SELECT ${SESSION}, s.guilds -> requested.guild ->> 'role' AS "platformRole", a.role AS "givenRole",
        g.guild_id IS NOT NULL AS "isKnown", g.suspended_at IS NOT NULL AS "isSuspended"
      FROM auth.sessions s
-     LEFT JOIN auth.guilds g ON g.guild_id = requested.guild AND ${onlyGuild('g', 5)}
-     LEFT JOIN auth.guild_access a ON a.guild_id = requested.guild AND ${onlyGuild('a', 5)} AND a.chat_id = s.chat_id
+     LEFT JOIN auth.guilds g ON g.guild_id = requested.guild
+     LEFT JOIN auth.guild_access a ON a.guild_id = requested.guild AND a.chat_id = s.chat_id
      WHERE s.guild_id = '' AND s.token_hash = requested.hash AND s.used_at > $3 AND s.created_at > $4
      LIMIT 1
    ) AS found ON true
@@ -126,13 +125,15 @@ export async function selectInGuilds(
   sessions: readonly { tokenHash: Buffer; guildId: string }[],
   { usedAfter, createdAfter }: SessionWindow,
 ): Promise<(SessionInGuild | undefined)[]> {
-  return byGuildInOrder(database, sessions, guildOf, async (part, guildId) => {
-    const hashes = part.map(({ tokenHash }) => tokenHash);
-    const guildIds = part.map((session) => session.guildId);
-    const values = [hashes, guildIds, usedAfter, createdAfter, guildId];
-    const rows = await database.query<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, values);
-    return rows.map((row) => (row.sessionId === null ? undefined : row));
-  });
+  const hashes = sessions.map(({ tokenHash }) => tokenHash);
+  const guildIds = sessions.map(({ guildId }) => guildId);
+  const rows = await database.query<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, [
+    hashes,
+    guildIds,
+    usedAfter,
+    createdAfter,
+  ]);
+  return rows.map((row) => (row.sessionId === null ? undefined : row));
 }
 
 /** Returns the guilds that the provider reported for a session. */
