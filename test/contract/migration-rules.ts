@@ -41,6 +41,8 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+const REFERS = /\bREFERENCES ([\w.]+)/gi;
+
 const CREATED = /^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([\w.]+)/i;
 
 /** Returns what is wrong with a new migration: each statement with the rule that it breaks. */
@@ -53,7 +55,12 @@ export function migrationFaults(text: string): string[] {
       return match && !(spares && created.includes(match[1] ?? ''));
     }).map(({ fault }) => `${statement}: ${fault}`),
   );
-  return [...broken, ...faultsOfConcurrent(text)];
+  const referring = statements.filter(
+    (statement) =>
+      CREATED.test(statement) && [...statement.matchAll(REFERS)].some(([, to = '']) => !created.includes(to)),
+  );
+  const fault = 'refers to a table that Citus distributed before: delete the rows in one transaction instead';
+  return [...broken, ...referring.map((statement) => `${statement}: ${fault}`), ...faultsOfConcurrent(text)];
 }
 
 function faultsOfConcurrent(text: string): string[] {

@@ -42,6 +42,7 @@ test.each([
   ['a unique constraint', 'ALTER TABLE a.b ADD CONSTRAINT x UNIQUE (id);', 'USING INDEX'],
   ['a primary key', 'ALTER TABLE ONLY a.b ADD PRIMARY KEY (id);', 'USING INDEX'],
   ['a foreign key', 'ALTER TABLE a.b ADD CONSTRAINT x FOREIGN KEY (id) REFERENCES a.c (id);', 'NOT VALID'],
+  ['a table with a foreign key to an older one', 'CREATE TABLE a.b (id int REFERENCES a.c);', 'Citus'],
   ['a check', 'ALTER TABLE a.b ADD CHECK (id > 0);', 'NOT VALID'],
   ['a type', 'ALTER TABLE a.b ALTER COLUMN id TYPE bigint;', 'rewrite'],
   ['another name', 'ALTER TABLE a.b RENAME COLUMN id TO number;', 'previous release'],
@@ -52,6 +53,7 @@ test.each([
 
 test.each([
   ['an index of a new table', 'CREATE TABLE a.b (id int CHECK (id > 0)); CREATE INDEX x ON a.b (id);'],
+  ['a foreign key between new tables', 'CREATE TABLE a.b (id int); CREATE TABLE a.c (id int REFERENCES a.b);'],
   ['a constraint of a new table', 'CREATE TABLE a.b (id int); ALTER TABLE a.b ADD CONSTRAINT x UNIQUE (id);'],
   ['a concurrent index alone', '-- for lists\nCREATE INDEX CONCURRENTLY IF NOT EXISTS x ON a.b (id);'],
   ['an index of a partitioned table without its partitions', 'CREATE INDEX x ON ONLY a.b (id);'],
