@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FORWARDED_HEADERS } from '#kit/downstream/headers.ts';
 
 /** Matches code that reads a request header by name. */
-const READ = /\b(?:request\.get\(|request\.headers\[|\bheaders\[)'([\w-]+)'/g;
+const READ = /\b(?:oneHeader\(request, |request\.headers\[|\bheaders\[)'([\w-]+)'/g;
 
 test('the gateway forwards every request header that a service reads', () => {
   // The console reads the headers of browsers itself, not behind the gateway.

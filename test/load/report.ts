@@ -5,6 +5,7 @@ import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
 import { median, nameOfRate, quantile, RATES, type Rate } from './stage.ts';
+import { printTable } from './table.ts';
 import type { Traced } from './tracing.ts';
 import type { Whole } from './whole/drive.ts';
 import { wholeTargets } from './whole/report.ts';
@@ -154,10 +155,3 @@ function ratioOf(one: Compared | undefined, other: Compared | undefined): number
 }
 
 const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));
-
-/** Prints a Markdown table. */
-export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  if (rows.length === 0) return;
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  console.log(['', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n'));
-}

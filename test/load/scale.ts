@@ -8,10 +8,11 @@ import { inTemporaryFolder } from './folder.ts';
 import { type Figures, LoadGenerator } from './load.ts';
 import { logPlans, PLAN_SETTINGS, type Planned, plansIn } from './plans.ts';
 import { probe } from './probes.ts';
-import { machine, printTable } from './report.ts';
+import { machine } from './report.ts';
 import { RunningSystem } from './running.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { median, OTHER_CORE, type Stage } from './stage.ts';
+import { printTable } from './table.ts';
 import { addUsers, makeWorld } from './world.ts';
 
 const SIZES = '10000,1000000,10000000';

@@ -1,5 +1,5 @@
-import { printTable } from '../report.ts';
 import { median } from '../stage.ts';
+import { printTable } from '../table.ts';
 import { type Cpu, totalOf, type Whole } from './drive.ts';
 
 /** The most CPU of a request, relative to the earlier version. */

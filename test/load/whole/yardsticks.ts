@@ -87,7 +87,11 @@ function buildsGo(): boolean {
 async function createTables(url: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
-  await client.query(TABLES).finally(() => client.end());
+  try {
+    await client.query(TABLES);
+  } finally {
+    await client.end();
+  }
 }
 
 function settingsOf(system: RunningSystem, { guilds }: World, port: number) {

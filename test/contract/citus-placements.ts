@@ -7,15 +7,24 @@ export interface Placement {
   reason: string;
 }
 
+const LEASES: Placement = { kind: 'local', reason: 'background loops belong to the installation, a row for each' };
+
 /** The tables that are not distributed. Each other table has a column `guild_id`, by which it is distributed. */
 export const PLACEMENTS: Readonly<Record<string, Placement>> = {
+  'activity.leases': LEASES,
   'auth.audit_feed': { kind: 'local', reason: 'one row, the lease of a process' },
+  'auth.leases': LEASES,
   'auth.operators': { kind: 'local', reason: 'operators belong to the installation' },
   'auth.request_reporters': { kind: 'local', reason: 'a row for each start of a gateway' },
   'auth.sessions': { kind: 'local', reason: 'sessions belong to persons, and guild_id is always empty' },
   'auth.sign_ins': { kind: 'local', reason: 'nobody knows yet who signs in, and rows exist for ten minutes' },
+  'bindings.leases': LEASES,
+  'events.leases': LEASES,
   'events.streams': { kind: 'local', reason: 'the table is unlogged, which is not possible for shards that are moved' },
+  'lookup.leases': LEASES,
   'members.chat_shards': { kind: 'local', reason: 'connections to the chat platform belong to no guild' },
+  'members.leases': LEASES,
+  'moderation.leases': LEASES,
   'moderation.mirrored_universes': {
     kind: 'reference',
     reason: 'a universe belongs to one guild of all, which a unique index decides, and there are few',
