@@ -4,7 +4,7 @@ import type { Command } from './command.ts';
 export interface CommandFile {
   /** What each command does, by the words that select it. */
   summaries: Readonly<Record<string, string>>;
-  load(): Promise<readonly Command[]>;
+  load: () => Promise<readonly Command[]>;
 }
 
 /** All commands of guildctl, in the order of its help. */

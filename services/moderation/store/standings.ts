@@ -51,7 +51,7 @@ export async function findStandings(
   const found = requests.map((): StandingRow[] => []);
   const values = [numbers, guilds, games, places, now];
   for (const { request, ...row } of await on.query<StandingRow & { request: number }>(FIND_STANDINGS, values)) {
-    found[request]?.push(row as StandingRow);
+    found[request]?.push(row);
   }
   return found;
 }
