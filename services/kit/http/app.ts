@@ -52,7 +52,7 @@ export type HttpApp = (request: IncomingMessage, response: ServerResponse) => vo
 
 /**
  * Creates the function that serves the REST routes of a service. It finds routes with the gateway's matcher instead of
- * Express, which would take a tenth to a fifth of a service's CPU (deploy/decisions/0031-cost-of-a-request.md).
+ * Express, which would take a tenth to a fifth of a service's CPU (deploy/decisions/0029-cost-of-a-request.md).
  */
 export function createHttpApp<Table extends Record<string, Route>>(
   table: Table,
