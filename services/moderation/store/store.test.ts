@@ -165,6 +165,19 @@ test('the statistics of the outbox use only index scans', async () => {
   expect(scans.filter((scan) => !scan.startsWith('outbox_'))).toEqual([]);
 });
 
+test('PostgreSQL keeps the generic plan of a status, for one player of the largest guild and for 25', async () => {
+  expect(
+    await countGenericPlanRuns(database, (on) =>
+      findStandings(on, [{ guildId: GUILD, gameIds: [500], placeId: null }], now),
+    ),
+  ).toBe(5);
+  expect(
+    await countGenericPlanRuns(database, (on) =>
+      findStandings(on, [{ guildId: GUILD, gameIds: batch, placeId: 3 }], now),
+    ),
+  ).toBe(10);
+});
+
 test('standings of several requests are read together, and each request gets only its own', async () => {
   const requests = [
     { guildId: GUILD, gameIds: batch, placeId: null },
@@ -184,19 +197,6 @@ test('standings of several requests are read together, and each request gets onl
   expect(none).toBe(0);
 });
 
-test('PostgreSQL keeps the generic plan of a status, for one player of the largest guild and for 25', async () => {
-  expect(
-    await countGenericPlanRuns(database, (on) =>
-      findStandings(on, [{ guildId: GUILD, gameIds: [500], placeId: null }], now),
-    ),
-  ).toBe(5);
-  expect(
-    await countGenericPlanRuns(database, (on) =>
-      findStandings(on, [{ guildId: GUILD, gameIds: batch, placeId: 3 }], now),
-    ),
-  ).toBe(10);
-});
-
 test('delivered outbox rows are deleted after a day; decisions and undelivered rows stay', async () => {
   const clock = new ManualClock(Date.now());
   const environment = { ACTIVITY_GRPC_ADDRESS: 'localhost:1' };
@@ -208,7 +208,10 @@ test('delivered outbox rows are deleted after a day; decisions and undelivered r
     [GUILD, now],
   );
   const retention = new Retention({ database, rules: retentionRules(config), clock, log: silent });
-  const count = async (table: string) => (await database.query(`SELECT 1 FROM moderation.${table}`)).length;
+  const count = async (table: string) => {
+    const [row] = await database.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM moderation.${table}`);
+    return row?.rows;
+  };
   const counts = () => Promise.all(['punishments', 'log', 'shield', 'outbox', 'idempotency'].map(count));
   clock.advance(23 * 3600_000);
   await retention.sweep();
