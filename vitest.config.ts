@@ -33,9 +33,9 @@ export default defineConfig({
   test: {
     // The summary comes last, because other programs read the last line.
     reporters: ['default', './test/reporter.ts'],
-    // Integration tests also wait for timers and for other processes. With two workers per core they would end a little
-    // sooner, but tests that measure time within a second would fail now and then.
-    maxWorkers: availableParallelism() + 1,
+    // Integration tests also wait for timers and for other processes. With more workers they would end a little sooner, but
+    // tests that measure time within a second would fail now and then.
+    maxWorkers: availableParallelism(),
     projects: [
       {
         test: {
