@@ -42,9 +42,17 @@ const guilds = (count: number) => ({
 });
 
 test('the account has the name that the person chose, or otherwise the username', async () => {
-  expect(await oauth.account((await tokens()).access)).toEqual({ id: MEMBER, name: 'dmitri' });
+  expect(await oauth.account((await tokens()).access)).toEqual({
+    id: MEMBER,
+    username: 'dmitri',
+    name: 'dmitri',
+  });
   const esther = await oauth.exchange(await allow('920000000000000005'), secrets);
-  expect(await oauth.account(esther.access)).toEqual({ id: '920000000000000005', name: 'Esther' });
+  expect(await oauth.account(esther.access)).toEqual({
+    id: '920000000000000005',
+    username: 'esther',
+    name: 'Esther',
+  });
 });
 
 test.each([
