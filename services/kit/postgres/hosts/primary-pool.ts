@@ -1,4 +1,4 @@
-import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { PrimaryFinder, requirePrimary } from './primary-finder.ts';
@@ -90,7 +90,7 @@ export class PrimaryPool {
     const old = [...this.#clients];
     this.#url = primary ?? this.#url;
     this.replace();
-    for (const client of old) void (client as unknown as { end(): Promise<void> }).end().catch(() => undefined);
+    for (const client of old) if (client instanceof Client) void client.end().catch(() => undefined);
   }
 
   #create(): Pool {
