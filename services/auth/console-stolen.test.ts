@@ -91,6 +91,9 @@ test('without the token of a session no method reads or changes anything of a gu
     listProviders: { providers: [] },
     startSignIn: 'INVALID_REQUEST',
     finishSignIn: 'INVALID_REQUEST',
+    // People who join have no session; the guild has not turned this on.
+    startJoin: 'NOT_APPLICABLE',
+    finishJoin: 'NOT_APPLICABLE',
     useLink: 'NOT_FOUND',
     checkSessions: { roles: [''] },
   });

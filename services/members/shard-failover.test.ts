@@ -123,13 +123,17 @@ test('if the session of a killed owner cannot be resumed, the guild is read agai
   await change('update', user, { roles: [OFFICER] });
   await takeover(performance.now(), holder);
   expect((await shard())?.epoch).not.toBe(epoch);
-  const [row] = await fixture.query(
-    `SELECT g.session_epoch = s.epoch AS guild, m.epoch = g.epoch AS member FROM members.mirror_guilds AS g
-     JOIN members.chat_shards AS s USING (shard_count, shard_id)
-     JOIN members.mirror_members AS m ON m.guild_id = g.guild_id AND m.chat_id = $2 WHERE g.guild_id = $1`,
-    [GUILD, user],
-  );
-  expect(row).toEqual({ guild: true, member: false });
+  // The platform sends the guild soon after it has accepted the new session.
+  const current = async () => {
+    const rows = await fixture.query(
+      `SELECT g.session_epoch = s.epoch AS guild, m.epoch = g.epoch AS member FROM members.mirror_guilds AS g
+       JOIN members.chat_shards AS s USING (shard_count, shard_id)
+       JOIN members.mirror_members AS m ON m.guild_id = g.guild_id AND m.chat_id = $2 WHERE g.guild_id = $1`,
+      [GUILD, user],
+    );
+    return rows[0];
+  };
+  await expect.poll(current, PATIENCE).toEqual({ guild: true, member: false });
 });
 
 test('an owner that stalls for longer than its lease writes nothing any more when it goes on', async () => {

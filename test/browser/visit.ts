@@ -15,6 +15,8 @@ export type Device = keyof typeof DEVICES;
 const THEMES = ['light', 'dark'] as const;
 /** The rules of axe that depend on colours. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+/** Waits until the page has been painted: under load a new theme reaches its elements later than the page's root. */
+const NEXT_FRAME = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))';
 
 const TIMEOUT_MS = 20_000;
 const SCREENSHOTS = join(import.meta.dirname, '../../services/console/screenshots');
@@ -75,6 +77,7 @@ export class Visit {
     const faults: string[] = [];
     for (const [index, theme] of THEMES.entries()) {
       await this.page.emulateMedia({ colorScheme: theme });
+      await this.page.evaluate(NEXT_FRAME);
       // Themes differ only in colours.
       const found = await this.#axeFaults(index === 0 ? undefined : COLOUR_RULES);
       faults.push(...found.map((fault) => `${theme}, ${fault}`));

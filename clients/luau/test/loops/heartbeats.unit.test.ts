@@ -35,6 +35,18 @@ test('a server reports itself at the interval that the API returns, and its end 
   expect(place.api.callsOf(HEARTBEAT).at(-1)?.body.final).toBe(true);
 });
 
+test('the last heartbeat of a server comes after the one that still waits for its response when the server closes', async () => {
+  const place = newPlace();
+  const server = await place.server();
+  server.network.fault = ({ url }) => (url.endsWith(HEARTBEAT) ? { kind: 'silent' } : undefined);
+  await place.seconds(6);
+  server.network.fault = undefined;
+  expect(place.api.callsOf(HEARTBEAT)).toEqual([]);
+  await place.clock.until(server.close());
+  await place.seconds(60);
+  expect(place.api.callsOf(HEARTBEAT).map(({ body }) => body.final ?? false)).toEqual([false, true]);
+});
+
 test('nothing is polled before the API has accepted a heartbeat, and a rejected one is not repeated at once', async () => {
   const place = newPlace();
   place.api.fail = ({ path }) =>
