@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findProgram } from '#test/chart/helm.ts';
 
@@ -45,6 +46,16 @@ export class Namespace {
     const list = JSON.parse(await this.kubectl('get', 'pods', '-l', selector, '-o', 'json')) as { items: Pod[] };
     const running = list.items.filter((pod) => pod.status.phase === 'Running' && !pod.metadata.deletionTimestamp);
     return running.map((pod) => pod.metadata.name);
+  }
+
+  /** Waits until a component has no more pods than these, also none that is being deleted. */
+  async untilAtMost(component: string, most: number, timeoutMs: number): Promise<void> {
+    const selector = `app.kubernetes.io/component=${component}`;
+    const late = Date.now() + timeoutMs;
+    for (let count = Number.POSITIVE_INFINITY; count > most; await pause(500)) {
+      count = (await this.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').length;
+      if (Date.now() > late) throw new Error(`${component} still has ${count} pods`);
+    }
   }
 
   /** Runs a Node program in a pod's container and returns its output. */

@@ -12,6 +12,7 @@ import { Namespace } from './kubectl.ts';
 import { type Images, openCluster } from './lab.ts';
 import { Load, type LoadResult } from './load.ts';
 import { tryAllPaths } from './paths.ts';
+import { restoreDrill } from './restore.ts';
 import { checkSchemas } from './schemas.ts';
 import { HOP_COUNT, missingHops, startCollector, TRACED } from './trace.ts';
 
@@ -60,6 +61,7 @@ class ClusterTest {
       ['the drill of an alert', () => this.#alert()],
       ['helm uninstall', () => this.#uninstall()],
       ['the other Helm', () => this.#otherHelm()],
+      ['the restore drill', () => this.#restore()],
     ] as const;
     for (const [name, step] of steps) if (STEPS.test(name)) await this.#step(name, step);
     console.log(`\n${this.#figures.join('\n')}`);
@@ -118,12 +120,18 @@ class ClusterTest {
       kind: 'Namespace',
       metadata: { name: namespace.name, labels: restricted },
     });
-    const began = Date.now();
-    await this.#helm('install', ...this.#chart(this.#images.tag));
-    const took = Number(seconds(began));
-    this.#figure(`ready ${took} s after helm install (bound: ${READY_SECONDS} s)`);
-    if (took > READY_SECONDS * (LOAD_SCALE < 1 ? PATIENCE : 1)) this.#fault('install', [`took ${took} s`]);
+    const [helm = ''] = helms();
+    await this.#timed(helm, 'helm install', () => this.#helm('install', ...this.#chart(this.#images.tag)));
     this.#load = await Load.create(namespace, this.#images, `http://${RELEASE}-gateway`);
+  }
+
+  /** Prints the time until the release is ready, and checks that it is within the bound. */
+  async #timed(helm: string, what: string, install: () => Promise<unknown>): Promise<void> {
+    const began = Date.now();
+    await install();
+    const took = Number(seconds(began));
+    this.#figure(`ready ${took} s after ${what} by ${await version(helm)} (bound: ${READY_SECONDS} s)`);
+    if (took > READY_SECONDS * (LOAD_SCALE < 1 ? PATIENCE : 1)) this.#fault(what, [`took ${took} s`]);
   }
 
   async #calls(): Promise<void> {
@@ -193,21 +201,9 @@ class ClusterTest {
     const result = await this.#during(100, async () => {
       await scale(3);
       await scale(2);
-      await this.#untilGone();
+      for (const name of names) await this.#namespace.untilAtMost(name, 2, GONE_MS);
     });
     this.#count('every Deployment scaled to three and back', result);
-  }
-
-  /** Waits until deleted pods have ended. */
-  async #untilGone(): Promise<void> {
-    const late = Date.now() + GONE_MS;
-    for (const name of names) {
-      const selector = `app.kubernetes.io/component=${name}`;
-      for (let count = Number.POSITIVE_INFINITY; count > 2; await pause(500)) {
-        count = (await this.#namespace.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').length;
-        if (Date.now() > late) throw new Error(`${name} still has ${count} pods`);
-      }
-    }
   }
 
   /** On a single node, drains all but the last pods, which their disruption budgets protect. */
@@ -258,12 +254,16 @@ class ClusterTest {
     const other = helms()[1];
     if (other === undefined) return this.#figure('NOT CHECKED: another major version of Helm is not installed');
     const words = ['--namespace', this.#namespace.name, '--timeout', `${READY_SECONDS * PATIENCE}s`];
-    const began = Date.now();
-    await runHelm([...words, 'install', ...this.#chart(this.#images.tag), '--atomic', '--wait-for-jobs'], other);
-    this.#figure(`ready ${seconds(began)} s after install --atomic --wait-for-jobs by ${await version(other)}`);
+    const install = ['install', ...this.#chart(this.#images.tag), '--atomic', '--wait-for-jobs'];
+    await this.#timed(other, 'install --atomic --wait-for-jobs', () => runHelm([...words, ...install], other));
     await runHelm([...words, 'test', RELEASE], other);
     await runHelm([...words, 'upgrade', ...this.#chart(this.#images.nextTag), '--atomic'], other);
     await runHelm([...words, 'uninstall', RELEASE, '--wait'], other);
+  }
+
+  /** Needs no cluster: it backs up and restores a loaded system on this machine. */
+  async #restore(): Promise<void> {
+    for (const figure of await restoreDrill()) this.#figure(figure);
   }
 
   async #during(rate: number, work: () => Promise<unknown>): Promise<LoadResult> {
