@@ -163,16 +163,38 @@ test('a proxy that does not respond to CONNECT is a timeout at the deadline of t
   await expect(call(4_300)).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
+/** The span of a request, whose client sent a tracestate; `finished` are the spans that are exported. */
+function spanOfRequest(isSampled: boolean) {
+  const finished: FinishedSpan[] = [];
+  const ids = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentSpanId: undefined, traceState: 'vendor=1' };
+  const recorder = { record: (span: FinishedSpan) => void finished.push(span), recordUnsampledError: () => undefined };
+  return { span: new Span({ ...ids, recorder, kind: 'server', isSampled, isRoot: true }), finished };
+}
+
 test('a sampled call to a whole URL names its host in the trace', async () => {
   const platform = await startPlatform(echo);
   const host = hostAt('', { PLATFORMS_CA_FILE: caFile });
-  const spans: FinishedSpan[] = [];
-  const ids = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentSpanId: undefined, traceState: undefined };
-  const recorder = { record: (span: FinishedSpan) => void spans.push(span), recordUnsampledError: () => undefined };
-  const span = new Span({ ...ids, recorder, kind: 'server', isSampled: true, isRoot: true });
+  const { span, finished } = spanOfRequest(true);
   const context = { requestId: 'r', route: 'none', span };
   expect(await requestContext.run(context, () => host.get(`${platform.url}/token`))).toMatchObject({ status: 200 });
-  expect(spans).toMatchObject([{ name: 'GET chat', attributes: { 'server.address': '127.0.0.1' } }]);
+  expect(finished).toMatchObject([{ name: 'GET chat', attributes: { 'server.address': '127.0.0.1' } }]);
+});
+
+test('the platform gets the traceparent of a sampled call, and of no other, and never a tracestate', async () => {
+  const seen: IncomingMessage['headers'][] = [];
+  const platform = await startPlatform(({ headers }, response) => {
+    seen.push(headers);
+    response.end('{}');
+  });
+  const host = hostAt(platform.url, { PLATFORMS_CA_FILE: caFile });
+  const [sampled, other] = [spanOfRequest(true), spanOfRequest(false)];
+  for (const { span } of [sampled, other]) {
+    await requestContext.run({ requestId: 'r', route: 'none', span }, () => host.get('/'));
+  }
+  const [call] = sampled.finished;
+  expect(call?.parentSpanId).toBe('b'.repeat(16));
+  expect(seen.map(({ traceparent }) => traceparent)).toEqual([`00-${'a'.repeat(32)}-${call?.spanId}-01`, undefined]);
+  expect(seen.map(({ tracestate }) => tracestate)).toEqual([undefined, undefined]);
 });
 
 test.each([
