@@ -20,13 +20,15 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const unpacked = (archive: Buffer): Map<string, string> =>
   new Map(readTar(gunzipSync(archive)).map((each) => [each.path, each.type === 'file' ? each.content.toString() : '']));
 
-test('the package has Chart.yaml first, and nothing that .helmignore names', () => {
+test('the package has Chart.yaml first, the README, and nothing that .helmignore names', () => {
   const { archive, metadata } = packageChart(folder, MODIFIED);
   const paths = [...unpacked(archive).keys()];
   expect(metadata).toMatchObject({ apiVersion: 'v2', name: 'guild-data' });
   expect(paths[0]).toBe('guild-data/Chart.yaml');
-  expect(paths).toEqual(expect.arrayContaining(['guild-data/values.yaml', 'guild-data/templates/deployments.yaml']));
-  expect(paths.filter((path) => /^guild-data\/(ci|golden)\/|\.ts$|README\.md$/.test(path))).toEqual([]);
+  expect(paths).toEqual(
+    expect.arrayContaining(['guild-data/README.md', 'guild-data/values.yaml', 'guild-data/templates/deployments.yaml']),
+  );
+  expect(paths.filter((path) => /^guild-data\/(ci|golden)\/|\.ts$/.test(path))).toEqual([]);
 });
 
 test('an image repository replaces two values and nothing else', () => {
