@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { pathOf } from '#kit/files.ts';
+import { DEPLOYABLES } from '#local/processes.ts';
+import { PORTS } from '../../deploy/chart-files.ts';
 import { type JsonObject, valueSet } from './chart.ts';
 import { render } from './helm.ts';
+import { type PodTemplate, podsWith } from './manifests.ts';
 
 const files = [valueSet('production')];
 
@@ -41,4 +47,60 @@ test('monitoring.cluster is the label cluster of the series, and further relabel
   });
   expect(relabelings.slice(2)).toEqual([{ targetLabel: 'cluster', replacement: 'east' }, own]);
   expect(metricRelabelings).toEqual([dropped]);
+});
+
+type Relabeling = {
+  source_labels: string[];
+  regex?: string;
+  action?: string;
+  target_label?: string;
+  replacement?: string;
+};
+
+/** The rules of deploy/prometheus/prometheus.yml for pods with annotations. */
+function exampleRules(): Relabeling[] {
+  const example = parse(readFileSync(pathOf('deploy/prometheus/prometheus.yml'), 'utf8')) as {
+    scrape_configs: { job_name: string; relabel_configs: Relabeling[] }[];
+  };
+  return example.scrape_configs.find(({ job_name }) => job_name === 'guild-data')?.relabel_configs ?? [];
+}
+
+/** The labels of a pod as Prometheus discovers it. */
+function discovered({ metadata }: PodTemplate): Record<string, string> {
+  const labels: Record<string, string> = {
+    __meta_kubernetes_namespace: 'guild-data',
+    __meta_kubernetes_pod_ip: '10.0.0.1',
+  };
+  for (const [kind, named] of Object.entries({ label: metadata.labels, annotation: metadata.annotations ?? {} })) {
+    for (const [name, value] of Object.entries(named)) {
+      labels[`__meta_kubernetes_pod_${kind}_${name.replace(/\W/g, '_')}`] = value;
+    }
+  }
+  return labels;
+}
+
+/** The labels of a target after relabeling; undefined if it is dropped. */
+function relabeled(found: Record<string, string>, rules: readonly Relabeling[]): Record<string, string> | undefined {
+  const labels = { ...found };
+  for (const { source_labels, regex = '(.*)', action, target_label = '', replacement = '$1' } of rules) {
+    const value = source_labels.map((name) => labels[name] ?? '').join(';');
+    const matches = new RegExp(`^(?:${regex})$`).test(value);
+    if (action === 'keep' && !matches) return undefined;
+    if (action === undefined && matches) labels[target_label] = value.replace(new RegExp(`^${regex}$`), replacement);
+  }
+  return Object.fromEntries(Object.entries(labels).filter(([name]) => !name.startsWith('__meta_')));
+}
+
+test('the example for a Prometheus without the operator scrapes the pods of all services, whatever the chart is called', async () => {
+  const pods = await podsWith({ nameOverride: 'other', monitoring: { annotations: true }, console: { enabled: true } });
+  const targets = [...pods.values()].map((pod) => relabeled(discovered(pod), exampleRules()));
+  const expected = DEPLOYABLES.map(({ name }) => ({
+    __address__: `10.0.0.1:${PORTS.admin}`,
+    job: `guild-data/${name}`,
+    namespace: 'guild-data',
+    release: 'guild',
+  }));
+  const kept = targets.filter((one) => one !== undefined);
+  expect(kept).toHaveLength(expected.length);
+  expect(kept).toEqual(expect.arrayContaining(expected));
 });
