@@ -89,6 +89,10 @@ describe('a binding with conditions', () => {
       'body.conditions[0].game_badge_id',
       'body.conditions[1].max_rank',
     ]);
+    expect(faultsOf(await fixture.add({ ...rankBinding(), conditions: [null, 'badge'] }))).toEqual([
+      'body.conditions[0]',
+      'body.conditions[1]',
+    ]);
     const unknown = await fixture.add({
       ...rankBinding(),
       conditions: [gamepass, { ...gamepass, game_gamepass_id: 9 }],

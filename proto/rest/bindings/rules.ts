@@ -43,9 +43,12 @@ export type Authority = (typeof AUTHORITIES)[number];
 
 type Rule = [rule: (body: unknown) => boolean, params: { path: string[]; error: string; when: () => boolean }];
 
-/** A rule about several fields. Its fault is reported together with all other faults of the body. */
+/**
+ * A rule about several fields. Its fault is reported together with all other faults of the body. A value without fields,
+ * such as null in a list of conditions, has another fault already.
+ */
 export const rule = (path: string[], error: string, holds: (fields: Record<string, unknown>) => boolean): Rule => [
-  (body) => holds(body as Record<string, unknown>),
+  (body) => typeof body !== 'object' || body === null || holds(body as Record<string, unknown>),
   { path, error, when: () => true },
 ];
 
