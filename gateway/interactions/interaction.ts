@@ -49,11 +49,14 @@ export function readInteraction(body: Buffer): Interaction | undefined {
     token: interaction.token,
     chatId: member.user.id,
     permissions: member.permissions,
-    command: data.name,
-    options: (data.options ?? []).map(({ name, value }) => ({ name, value: String(value ?? '') })),
+    command: storable(data.name),
+    options: (data.options ?? []).map(({ name, value }) => ({ name: storable(name), value: storable(value ?? '') })),
   };
   return { type: 'command', command };
 }
+
+/** PostgreSQL cannot store a NUL in JSON; the validation of the route rejects the other control characters. */
+const storable = (text: string | number | boolean): string => String(text).replaceAll('\0', '\u{FFFD}');
 
 function parse(body: Buffer): unknown {
   try {

@@ -156,6 +156,7 @@ describe('/whois and /ban', () => {
       fixture.use({ chatId: BRUNO, name: 'ban', options: { reason: 'spam', ...options }, permissions: BAN_MEMBERS });
     expect(await use({})).toContain('either with `member` or with `game_id`');
     expect(await use({ member: FARID })).toContain('not verified');
+    expect(await use({ member: FARID, reason: 'a NUL: \0' })).toContain('not verified');
     expect(await use({ game_id: 7008 })).toBe('The player is banned already.');
     expect(await use({ game_id: 7010, duration: 'for ever' })).toContain('must be permanent, or whole seconds');
   });
