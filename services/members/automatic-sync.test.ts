@@ -145,6 +145,7 @@ describe('without sync_on_link', () => {
 describe('with sync_on_rank_change', () => {
   const known = async () => (await fixture.query('SELECT ranks FROM members.known_ranks')).map(({ ranks }) => ranks);
   const nextRound = () => fixture.advance(ROUND_MS);
+  const rounds = async () => (await fixture.query('SELECT run_at > now() AS waits FROM members.rank_polls'))[0];
 
   /** Links Ada, and waits until the poll knows the rank. */
   async function polled(): Promise<void> {
@@ -173,7 +174,6 @@ describe('with sync_on_rank_change', () => {
     const versions = () => fixture.query('SELECT xmin FROM members.known_ranks');
     const before = await versions();
     await nextRound();
-    const rounds = async () => (await fixture.query('SELECT run_at > now() AS waits FROM members.rank_polls'))[0];
     await expect.poll(rounds).toEqual({ waits: true });
     expect([await versions(), await tasks()]).toEqual([before, 0]);
   });
@@ -184,6 +184,19 @@ describe('with sync_on_rank_change', () => {
     await nextRound();
     await expect.poll(known).toEqual([{ [GROUP]: [50], 502: [] }]);
     expect(await tasks()).toBe(0);
+  });
+
+  test('a rank that changes between the link and the next round is noticed', async () => {
+    await promote([100]);
+    await set({ sync_on_rank_change: true });
+    await expect.poll(rounds).toEqual({ waits: true });
+    await fixture.link(ADA, 7001);
+    await expect.poll(async () => (await ada()).roles).toContain(DECKHAND);
+    await untilDone();
+    await promote([50]);
+    await nextRound();
+    await expect.poll(async () => (await ada()).roles).not.toContain(DECKHAND);
+    await expect.poll(known).toEqual([{ [GROUP]: [50] }]);
   });
 
   test('an unlink deletes the known ranks', async () => {

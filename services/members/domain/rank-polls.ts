@@ -126,11 +126,12 @@ const groupsIn = (binding: Binding): number[] =>
   );
 
 /**
- * True if a rank differs in a group that was read before. A new group, or another game account, is no change of rank:
- * the binding or the link was changed, which has its own synchronisation.
+ * True if a rank differs in a group that was read before, or if these are the first ranks since the link. A new group, or
+ * another game account, is no change of rank: the binding or the link was changed, which has its own synchronisation.
  */
 function isChanged(before: Ranks | undefined, now: Ranks): boolean {
   if (before === undefined || before.gameId !== now.gameId) return false;
+  if (Object.keys(before.ranks).length === 0) return true;
   return Object.entries(now.ranks).some(([groupId, ranks]) => {
     const earlier = before.ranks[groupId];
     return earlier !== undefined && earlier.join() !== ranks.join();

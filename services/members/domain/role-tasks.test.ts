@@ -81,7 +81,7 @@ async function startTasks(): Promise<RoleTasks> {
 
 /** Queues the role task of a member whose link was created. */
 async function linked(tasks: RoleTasks, member: MemberName): Promise<RoleTask> {
-  const task = await tasks.queue(database, member, 'link');
+  const task = await tasks.queue(database, { ...member, gameId: 7001 }, 'link');
   if (!task) throw new Error('the guild does not synchronise roles after a link');
   return task;
 }

@@ -8,7 +8,7 @@ import { backoffMs } from '#kit/resilience/backoff.ts';
 import { sourceOfResults } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
 import type { Change } from '../store/intents.ts';
-import { deleteKnownRanks } from '../store/known-ranks.ts';
+import { deleteKnownRanks, expectFirstRanks } from '../store/known-ranks.ts';
 import { insertTask, insertTasks, ROLE_TASKS, type RoleTask, type RoleTaskCause } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';
@@ -36,6 +36,9 @@ const MAX_REPORTED_ATTEMPTS = 3;
 
 type TaskData = Pick<RoleTask, 'version' | 'source' | 'cause'> & { ageSeconds: number };
 type TaskItem = ClaimedItem<TaskData>;
+
+/** A member, and the game account that is or was linked. */
+type LinkedMember = MemberName & { gameId: number };
 
 export interface RoleTasksOptions {
   roles: Pick<RoleSync, 'follow'>;
@@ -99,12 +102,16 @@ export class RoleTasks {
    * after the commit. Returns undefined if the guild's settings say that roles do not follow a new link. A removed link
    * always takes back the roles that it gave.
    */
-  async queue(transaction: Queryable, member: MemberName, kind: Change['kind']): Promise<RoleTask | undefined> {
+  async queue(transaction: Queryable, member: LinkedMember, kind: Change['kind']): Promise<RoleTask | undefined> {
     const { guildId, chatId } = member;
     if (kind === 'unlink') await deleteKnownRanks(transaction, guildId, chatId);
-    else if (!(await findSettings(transaction, guildId)).syncOnLink) return undefined;
+    else {
+      const { syncOnLink, syncOnRankChange } = await findSettings(transaction, guildId);
+      if (!syncOnLink) return undefined;
+      if (syncOnRankChange) await expectFirstRanks(transaction, member);
+    }
     const source = currentEventSource() ?? null;
-    const task = { ...member, version: this.#options.newId(), source, cause: 'link' } as const;
+    const task = { guildId, chatId, version: this.#options.newId(), source, cause: 'link' } as const;
     await insertTask(transaction, task);
     return task;
   }

@@ -4,7 +4,10 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 export interface Ranks {
   chatId: string;
   gameId: number;
-  /** By group ID, the ranks in ascending order; empty if the user is not in the group. */
+  /**
+   * By group ID, the ranks in ascending order; empty if the user is not in the group. Without any group, the ranks have
+   * not been read since the account was linked.
+   */
   ranks: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -35,6 +38,22 @@ export async function storeKnownRanks(on: Queryable, guildId: string, ranks: rea
        WHERE known.game_id <> excluded.game_id OR known.ranks <> excluded.ranks
          OR known.seen_at < excluded.seen_at - interval '1 day'`,
     [guildId, JSON.stringify(rows)],
+  );
+}
+
+/**
+ * Notes that the ranks of a member have not been read since the link. The roles of the link may have been decided with
+ * ranks that changed before the next reading, so the first reading counts as a change.
+ */
+export async function expectFirstRanks(
+  on: Queryable,
+  { guildId, chatId, gameId }: { guildId: string; chatId: string; gameId: number },
+): Promise<void> {
+  await on.query(
+    `INSERT INTO members.known_ranks (guild_id, chat_id, game_id, ranks) VALUES ($1, $2, $3, '{}')
+     ON CONFLICT (guild_id, chat_id) DO UPDATE
+       SET game_id = excluded.game_id, ranks = excluded.ranks, seen_at = excluded.seen_at`,
+    [guildId, chatId, gameId],
   );
 }
 
