@@ -158,7 +158,9 @@ describe('/whois and /ban', () => {
     expect(await use({ member: FARID })).toContain('not verified');
     expect(await use({ member: FARID, reason: 'a NUL: \0' })).toContain('not verified');
     expect(await use({ game_id: 7008 })).toBe('The player is banned already.');
-    expect(await use({ game_id: 7010, duration: 'for ever' })).toContain('must be permanent, or whole seconds');
+    expect(await use({ game_id: 7010, duration: 'for ever' })).toContain(
+      '`duration` must be permanent, or whole seconds',
+    );
   });
 
   test('whois shows what is known about a player, found by the chat account', async () => {

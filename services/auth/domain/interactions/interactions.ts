@@ -120,5 +120,6 @@ export class Interactions {
   }
 }
 
-/** The messages of the API say what was wrong and what to do. */
-const rejectionText = ({ message }: ApiError) => `${message}.`.replace(/\.\.$/, '.');
+/** The messages of the API say what was wrong and what to do. The fields of the body are the options of the command. */
+const rejectionText = ({ message }: ApiError) =>
+  `${message}.`.replace(/\.\.$/, '.').replace(/\bbody\.([a-z_]+)/g, '`$1`');
