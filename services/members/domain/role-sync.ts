@@ -8,7 +8,8 @@ import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
-import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
+import { notInGuild, notVerified } from './rejections.ts';
+import type { MemberAccount, RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
 import { type BindingNickname, concernsUnverified, evaluate, evaluatedOf, nicknameOf, verdictOf } from './verdicts.ts';
 
@@ -38,7 +39,7 @@ export interface FollowedMember {
   isRejected: boolean;
 }
 
-/** What the bindings say about a member, and the error if the bindings service could not be asked. */
+/** What the bindings say about a member, and the error if the bindings service could not be queried. */
 interface Followed {
   verdicts: readonly RoleVerdict[];
   nickname?: BindingNickname | 'unknown' | undefined;
@@ -166,7 +167,7 @@ export class RoleSync {
   async #linkOf(guildId: string, account: MemberAccount): Promise<Link> {
     const link = await this.#options.changes.findLink(guildId, account);
     if (link) return link;
-    throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
+    throw notVerified();
   }
 
   async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {
