@@ -45,7 +45,7 @@ import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
 import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { Joins } from './domain/joins.ts';
-import type { OnMemberChange } from './domain/member-changes.ts';
+import type { OnMemberChanges } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { MemberReports } from './domain/member-reports.ts';
 import { Members } from './domain/members.ts';
@@ -242,13 +242,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const joins = new Joins(roleTasks);
     const reports = new MemberReports(events, new MemberReportTelemetry(metrics, log));
     const timeouts = new Timeouts({ database, chat: discord });
-    // Called for each change of a member that the chat platform reports.
-    const onMemberChange: OnMemberChange[] = [
-      (transaction, change) => joins.changed(transaction, change),
-      (transaction, change) => timeouts.memberChanged(transaction, change),
-      (transaction, change) => reports.changed(transaction, change),
+    // In the order in which all transactions lock rows: role tasks, then the counters of events.
+    const onMemberChanges: OnMemberChanges[] = [
+      (transaction, changes) => joins.changed(transaction, changes),
+      (transaction, changes) => timeouts.membersChanged(transaction, changes),
+      (transaction, changes) => reports.changed(transaction, changes),
     ];
-    const gateway = mirror.gateway(onMemberChange);
+    const gateway = mirror.gateway(onMemberChanges);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(
       new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
