@@ -14,6 +14,7 @@ import { PATIENCE } from '#test/patience.ts';
 import { openTestPool } from '#test/postgres/database.ts';
 import { countDeadlocks } from '#test/postgres/deadlocks.ts';
 import type { SealedResponse } from '#test/system/signed-calls.ts';
+import { whilePending } from '#test/while-pending.ts';
 import { erasureRules } from './erasure.ts';
 import { GUILD, MembersFixture } from './fixture.ts';
 
@@ -138,16 +139,6 @@ async function changeRanks(): Promise<void> {
   await fixture.query('UPDATE members.rank_polls SET run_at = clock_timestamp() WHERE holder IS NULL');
 }
 
-/** Repeats work until `done` is settled. */
-async function during(done: Promise<unknown>, work: () => Promise<unknown>): Promise<void> {
-  let isDone = false;
-  const end = () => {
-    isDone = true;
-  };
-  done.then(end, end);
-  while (!isDone) await work();
-}
-
 async function members(): Promise<{ id: string; roles: string[] }[]> {
   const response = await fetch(`${fixture.simulators.chat}/__world`);
   const { chat } = (await response.json()) as { chat: { guilds: { members: { id: string; roles: string[] }[] }[] } };
@@ -165,8 +156,8 @@ test(`${PERSONS} persons who join, leave, are unlinked and erased at the same ti
   const lives = Promise.all(persons.map(live));
   await Promise.all([
     lives,
-    during(lives, changeRanks),
-    during(lives, async () => {
+    whilePending(lives, changeRanks),
+    whilePending(lives, async () => {
       for (const { chatId } of erased) await erasure.eraseUser(GUILD, { chat: chatId }, false);
     }),
   ]);
