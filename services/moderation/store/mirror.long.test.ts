@@ -87,6 +87,7 @@ const batch = Array.from({ length: 100 }, (_, index) => 1_000 + index);
 const seen = batch.map((gameId) => ({ gameId, placeId: null, isActive: true, startedAt: now, durationSeconds: null }));
 const differences = batch.map((gameId) => ({ gameId, placeId: null, isUnexpected: true }));
 const ban = { id: 500, expiresAt: now.toISOString() };
+const compared = { guildId: GUILD, mutesAfter: 0, changesAfter: 0 };
 const write = { id: randomUUID(), banId: 1, durationSeconds: null, since: now };
 const agreement = { banId: 1, restriction: undefined, writtenId: null, origin: 'guild' } as const;
 
@@ -129,10 +130,7 @@ const statements: [string, Run][] = [
   ['readAgreement', (on) => timeouts.readAgreement(on, player)],
   ['endRenewals', (on) => timeouts.endRenewals(on, GUILD, batch)],
   ['findTimeoutGuilds', (on) => guilds.findTimeoutGuilds(on, [GUILD])],
-  [
-    'storeComparedGuild',
-    (on) => guilds.storeComparedGuild(on, { guildId: GUILD, mutesAfter: 0, changesAfter: 0 }, true),
-  ],
+  ['moveComparedGuild', (on) => guilds.moveComparedGuild(on, compared, { ...compared, mutesAfter: 5 }, true)],
   ['findChanged', (on) => drift.findChanged(on, scope, seen)],
   ['findStates', (on) => drift.findStates(on, scope, differences)],
   ['listDifferences', (on) => drift.listDifferences(on, GUILD, 0, BATCH)],
