@@ -36,6 +36,9 @@ export class JoinTelemetry {
   joinFinished({ guildId, chatId }: MemberName, join: ChatJoin): void {
     const outcome = join === 'is member' ? 'member' : join === 'joined' ? 'joined' : 'rejected';
     this.#joins.inc({ outcome });
-    this.#log.info({ guild_id: guildId, chat_id: chatId, outcome: join }, 'linked account joined with its permission');
+    const names = { guild_id: guildId, chat_id: chatId };
+    if (outcome === 'joined') this.#log.info(names, 'linked account joined with its permission');
+    else if (outcome === 'member') this.#log.info(names, 'linked account with a permission is a member already');
+    else this.#log.info({ ...names, refusal: join }, 'chat platform rejected the join of a linked account');
   }
 }

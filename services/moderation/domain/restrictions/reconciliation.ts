@@ -65,7 +65,8 @@ export class Reconciliation {
     const { database, restrictions } = this.#options;
     const players = new Set<number>();
     let token: string | undefined;
-    for (; pages.left > 0; pages.left--) {
+    while (pages.left > 0) {
+      pages.left -= 1;
       signal.throwIfAborted();
       const page: Page<ListedRestriction> = await restrictions.list(universe.universeId, placeId, token);
       const seen = page.items.map(({ userId, ...restriction }) => ({ gameId: userId, ...restriction }));
