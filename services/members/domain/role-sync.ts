@@ -99,8 +99,8 @@ export class RoleSync {
   /**
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
    * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault
-   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
-   * the guild. Returns the member if it is linked and in the guild.
+   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted
+   * role. Does nothing for an account that is not in the guild. Returns the member if it is linked and in the guild.
    */
   async follow(
     member: MemberName,

@@ -6,7 +6,10 @@ import type { MemberName } from '../store/roles.ts';
 /** `member`: the account is in the guild already; `repeated`: the invite of a moment ago was returned again. */
 export type InviteOutcome = 'created' | 'repeated' | 'member' | 'rejected';
 
-/** The metrics and log lines about linked accounts that are brought into guilds. Addresses of invites and tokens are never logged. */
+/**
+ * The metrics and log lines about linked accounts that are brought into guilds. Addresses of invites and tokens are never
+ * logged.
+ */
 export class JoinTelemetry {
   readonly #invites;
   readonly #joins;
