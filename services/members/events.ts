@@ -53,9 +53,13 @@ export class MemberEvents {
     );
   }
 
-  /** Records what the chat platform has reported about a member. */
-  memberReported(transaction: Transaction, guildId: string, event: MemberReport): Promise<void> {
-    return this.#recorder.record(transaction, [{ guildId, ...event, source: CHAT_PLATFORM }]);
+  /** Records what the chat platform has reported about members. */
+  membersReported(
+    transaction: Transaction,
+    reports: readonly { guildId: string; event: MemberReport }[],
+  ): Promise<void> {
+    const events = reports.map(({ guildId, event }) => ({ guildId, ...event, source: CHAT_PLATFORM }));
+    return this.#recorder.record(transaction, events);
   }
 
   /** Records that somebody has started a synchronisation job, for the audit. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { vi } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Environment } from '#kit/service/config.ts';
@@ -11,6 +12,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { connect } from '#test/network/grpc.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { bundledProgram } from '#test/system/app.ts';
@@ -234,6 +236,12 @@ export class MembersFixture {
       await this.#client.connect();
     }
     return (await this.#client.query(text, values)).rows;
+  }
+
+  /** Waits until the mirror has a guild, and stores that the guild uses this service, so that its members are mirrored. */
+  async useMirroredGuild(guildId = GUILD): Promise<void> {
+    const statement = 'UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1 RETURNING 1';
+    await vi.waitUntil(async () => (await this.query(statement, [guildId])).length === 1, PATIENCE);
   }
 
   /** Returns the number of unfinished link changes (intents). */

@@ -22,7 +22,7 @@ beforeAll(async () => {
   chat = new Platform(fixture.simulators.chat);
   members = await fixture.startMembers({ CHAT_GATEWAY_ENABLED: 'true' });
   await vi.waitUntil(isLive, PATIENCE);
-  await fixture.query('UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1', [GUILD]);
+  await fixture.useMirroredGuild();
 });
 afterAll(async () => {
   await members.stop();
@@ -107,7 +107,7 @@ test('a guild that does not use this service has no events of its members', asyn
   const before = await position();
   await change('join', first, { username: first });
   await vi.waitUntil(async () => (await position()) > before, PATIENCE);
-  await fixture.query('UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1', [GUILD]);
+  await fixture.useMirroredGuild();
   await change('join', second, { username: second });
   await vi.waitUntil(async () => (await reported()).length === 1, PATIENCE);
   expect(await reported()).toEqual([{ type: 'member.joined', data: { chat_id: second } }]);

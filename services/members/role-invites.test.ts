@@ -191,7 +191,7 @@ test('with the websocket, whoever accepts an invite also gets the nickname, alth
     return row?.['live'] === true;
   };
   await vi.waitUntil(isLive, PATIENCE);
-  await fixture.query('UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1', [GUILD]);
+  await fixture.useMirroredGuild();
   await fixture.patch(`/guilds/${GUILD}/settings`, { nickname_template: '{game_username}' });
   const { url } = (await invite()).body.data;
   await accept(url, NORA);

@@ -37,15 +37,11 @@ import { settingsRoutes } from '#proto/rest/settings.ts';
 import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { AutomaticNicknames } from './domain/automatic-nicknames.ts';
-import { BindingPreviews } from './domain/binding-previews.ts';
 import { LinkChanges } from './domain/changes.ts';
-import { GroupSync } from './domain/group-sync.ts';
 import { GuildState } from './domain/guild-state.ts';
 import { intentQueue } from './domain/intent-queue.ts';
-import { JobAdmin } from './domain/job-admin.ts';
-import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { Joins } from './domain/joins.ts';
-import type { OnMemberChange } from './domain/member-changes.ts';
+import type { OnMemberChanges } from './domain/member-changes.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { MemberReports } from './domain/member-reports.ts';
 import { Members } from './domain/members.ts';
@@ -54,8 +50,6 @@ import { Nicknames } from './domain/nicknames.ts';
 import { PeopleSearch } from './domain/people-search.ts';
 import { PersonNames } from './domain/person-names.ts';
 import { PlatformChecks } from './domain/platform-checks.ts';
-import { PREVIEW_QUEUE, previewQueue } from './domain/preview-queue.ts';
-import { PreviewRunner } from './domain/preview-run.ts';
 import { RANK_POLL_QUEUE, RankPolls } from './domain/rank-polls.ts';
 import { roleChangeQueue } from './domain/role-change-queue.ts';
 import { RoleChanges } from './domain/role-changes.ts';
@@ -63,7 +57,6 @@ import { RoleExplanations } from './domain/role-explanations.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { Settings } from './domain/settings.ts';
-import { SyncJobs } from './domain/sync-jobs.ts';
 import { Timeouts } from './domain/timeouts.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -83,13 +76,12 @@ import { previewHandlers } from './http/preview.ts';
 import { settingsHandlers } from './http/settings.ts';
 import { syncHandlers } from './http/sync.ts';
 import { changeViews, settingsView } from './http/views.ts';
+import { buildJobs } from './jobs.ts';
 import { buildJoins } from './joins.ts';
 import { Mirror } from './mirror/mirror.ts';
 import { retentionRules } from './retention.ts';
-import { JobTelemetry } from './telemetry/jobs.ts';
 import { MemberReportTelemetry } from './telemetry/member-reports.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
-import { PreviewTelemetry } from './telemetry/previews.ts';
 import { RankPollTelemetry } from './telemetry/rank-polls.ts';
 import { SettingsTelemetry } from './telemetry/settings.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
@@ -184,22 +176,20 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       metrics,
       log,
     });
-    const jobTelemetry = new JobTelemetry(metrics, log);
-    const wake = () => worker.wake(JOB_QUEUE);
-    const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, events, wake });
-    const newJobId = randomUUID;
-    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId, wake, telemetry: jobTelemetry, events });
-    const previewTelemetry = new PreviewTelemetry(log);
-    const previews = new BindingPreviews({
+    const { jobAdmin, jobs, previews, ...jobQueues } = buildJobs({
       database,
       idempotency,
-      bindings,
       lookup,
-      newJobId,
-      wake: () => worker.wake(PREVIEW_QUEUE),
-      telemetry: previewTelemetry,
+      bindings,
+      chat,
+      changes: roleChanges,
+      nicknames: automaticNicknames,
+      events,
+      metrics,
+      log,
+      giveUpSeconds: config.JOBS_GIVE_UP_SECONDS,
+      wake: (queue) => worker.wake(queue),
     });
-
     const settings = new Settings({
       database,
       idempotency,
@@ -217,24 +207,14 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       telemetry: new RankPollTelemetry(metrics),
       roundMs: config.RANK_POLL_SECONDS * 1000,
     });
-    const groupSync = new GroupSync({
-      database,
-      lookup,
-      bindings,
-      chat,
-      changes: roleChanges,
-      nicknames: automaticNicknames,
-    });
-    const runner = new PreviewRunner({ database, lookup, bindings, chat });
-    const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
     const queues = [
       intentQueue(changes),
       roleTasks.definition,
       rankPolls.definition,
       roleChangeQueue(roles),
       nicknameQueue(nicknames),
-      jobQueue({ database, groupSync, telemetry: jobTelemetry, events, giveUpSeconds }),
-      previewQueue({ database, runner, telemetry: previewTelemetry }),
+      jobQueues.jobQueue,
+      jobQueues.previewQueue,
       eventRelayOf(service, database),
     ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
@@ -242,13 +222,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const joins = new Joins(roleTasks);
     const reports = new MemberReports(events, new MemberReportTelemetry(metrics, log));
     const timeouts = new Timeouts({ database, chat: discord });
-    // Called for each change of a member that the chat platform reports.
-    const onMemberChange: OnMemberChange[] = [
-      (transaction, change) => joins.changed(transaction, change),
-      (transaction, change) => timeouts.memberChanged(transaction, change),
-      (transaction, change) => reports.changed(transaction, change),
+    // In the order in which all transactions lock rows: role tasks, then the counters of events.
+    const onMemberChanges: OnMemberChanges[] = [
+      (transaction, changes) => joins.changed(transaction, changes),
+      (transaction, changes) => timeouts.membersChanged(transaction, changes),
+      (transaction, changes) => reports.changed(transaction, changes),
     ];
-    const gateway = mirror.gateway(onMemberChange);
+    const gateway = mirror.gateway(onMemberChanges);
     if (gateway) lifecycle.add(gateway);
     lifecycle.add(
       new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),

@@ -38,7 +38,7 @@ export type Rejected = 'rejected';
  */
 export type UnknownOrHidden = Unknown | 'hidden';
 
-/** What the game platform tells about the operator's key. */
+/** What the game platform reports about the operator's key. */
 export interface GameKey {
   /** False for a key that is disabled, expired or unknown. */
   isValid: boolean;

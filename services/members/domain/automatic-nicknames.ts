@@ -33,8 +33,9 @@ export class AutomaticNicknames {
   }
 
   /**
-   * Sets the nickname of a member if a binding that matches has a template, or else the guild. Throws a fault such as UNAVAILABLE if this has to be
-   * retried. A nickname that the bot cannot set is only logged, because the member's roles are right without it.
+   * Sets the nickname of a member if a binding that matches has a template, or else the guild. Throws a fault such as
+   * UNAVAILABLE if this has to be retried. A nickname that the bot cannot set is only logged, because the member's roles
+   * are right without it.
    */
   async follow(guildId: string, named: NamedMember, freshness?: Freshness): Promise<void> {
     const [nickname] = await this.textsOf(guildId, [named], { freshness });

@@ -58,9 +58,10 @@ export interface GroupSyncOptions {
 
 /**
  * Runs synchronisation jobs. A job changes the roles of all verified members of a guild, and of others if bindings
- * concern them, but only roles that are bound to ranks of one group of the game platform or to the link. Members are read from the chat platform in the order of their chat IDs,
- * so a chat ID is enough to store how far a job has come. Members who already have the right roles need no further
- * call. The others are read again without a cache, and changed while their lock is held.
+ * concern them, but only roles that are bound to ranks of one group of the game platform or to the link. Members are read
+ * from the chat platform in the order of their chat IDs, so a chat ID is enough to store how far a job has come. Members
+ * who already have the right roles need no further call. The others are read again without a cache, and changed while
+ * their lock is held.
  */
 export class GroupSync {
   readonly #options: GroupSyncOptions;

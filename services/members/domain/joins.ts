@@ -1,7 +1,7 @@
 import type { Transaction } from '#kit/postgres/pool.ts';
 import { findSettings } from '../store/guild-settings.ts';
-import { hasInvite } from '../store/role-invites.ts';
-import type { MemberChange } from './member-changes.ts';
+import { findInvited } from '../store/role-invites.ts';
+import { changesByGuild, type MemberChange } from './member-changes.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
 /**
@@ -9,17 +9,19 @@ import type { RoleTasks } from './role-tasks.ts';
  * with roles: the invite cannot set a nickname, and the bindings may have changed since it was created.
  */
 export class Joins {
-  readonly #roleTasks: RoleTasks;
+  readonly #roleTasks: Pick<RoleTasks, 'queueAll'>;
 
-  constructor(roleTasks: RoleTasks) {
+  constructor(roleTasks: Pick<RoleTasks, 'queueAll'>) {
     this.#roleTasks = roleTasks;
   }
 
-  /** Called in the transaction that stores a change of a member. */
-  async changed(transaction: Transaction, { kind, guildId, chatId }: MemberChange): Promise<void> {
-    if (kind !== 'joined') return;
-    const { syncOnJoin } = await findSettings(transaction, guildId);
-    if (syncOnJoin || (await hasInvite(transaction, { guildId, chatId })))
-      await this.#roleTasks.queueAll(transaction, guildId, [chatId], 'join');
+  /** Called in the transaction that stores changes of members. */
+  async changed(transaction: Transaction, changes: readonly MemberChange[]): Promise<void> {
+    for (const [guildId, joins] of changesByGuild(changes.filter(({ kind }) => kind === 'joined'))) {
+      const chatIds = [...new Set(joins.map(({ chatId }) => chatId))];
+      const { syncOnJoin } = await findSettings(transaction, guildId);
+      const synced = syncOnJoin ? chatIds : await findInvited(transaction, guildId, chatIds);
+      await this.#roleTasks.queueAll(transaction, guildId, synced, 'join');
+    }
   }
 }

@@ -13,8 +13,14 @@ export interface MemberChange {
 }
 
 /**
- * Stores what follows from a change of a member, in the transaction that also stores the change itself and the position
+ * Stores what follows from changes of members, in the transaction that also stores the changes themselves and the position
  * in the stream of the chat platform. So nothing is lost, and nothing is stored twice. It must be quick and must not call
- * other systems.
+ * other systems. It gets all changes of the transaction at once, in their order, so that it can lock rows in the order in
+ * which other transactions do.
  */
-export type OnMemberChange = (transaction: Transaction, change: MemberChange) => Promise<void>;
+export type OnMemberChanges = (transaction: Transaction, changes: readonly MemberChange[]) => Promise<void>;
+
+/** Returns the changes of each guild, in the order of the guilds' IDs. */
+export function changesByGuild(changes: readonly MemberChange[]): [string, MemberChange[]][] {
+  return [...Map.groupBy(changes, ({ guildId }) => guildId)].toSorted(([one], [other]) => (one < other ? -1 : 1));
+}

@@ -1,7 +1,8 @@
-import { ApiError, invalidRequest } from '#kit/errors.ts';
+import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { notInGuild } from './rejections.ts';
 
 /** A member of a guild, and the member's link to a game account if there is one. */
 export interface LinkedMember {
@@ -46,7 +47,7 @@ export class Members {
       this.#chat.member(guildId, chatId),
       this.#lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] }),
     ]);
-    if (!member) throw new ApiError('NOT_FOUND', { message: 'The account is not in this guild' });
+    if (!member) throw notInGuild();
     return { member, link: links[0] };
   }
 

@@ -13,6 +13,7 @@ import type { MemberEvents } from '../events.ts';
 import { type BegunNickname, beginNickname, endNickname, findBegunNickname } from '../store/nickname-changes.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
+import { notApplicable, notInGuild, notVerified } from './rejections.ts';
 import type { BindingNickname } from './verdicts.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
@@ -216,7 +217,7 @@ export class Nicknames {
   async #linkOf(guildId: string, chatId: string): Promise<Link> {
     const { links } = await this.#options.lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
     if (links[0]) return links[0];
-    throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
+    throw notVerified();
   }
 
   /** Returns the group of the guild's first rank binding. Throws NOT_APPLICABLE if there is none. */
@@ -255,6 +256,3 @@ function normalized(nickname: string | null | undefined, isCut = false): string 
   if (isCut) return characters.slice(0, MAX_CHARACTERS).join('').trim();
   throw notApplicable(`The nickname "${text}" has more than ${MAX_CHARACTERS} characters`);
 }
-
-const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });
-const notInGuild = () => new ApiError('NOT_FOUND', { message: 'The account is not in this guild' });

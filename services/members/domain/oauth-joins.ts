@@ -1,4 +1,3 @@
-import { ApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ChatJoin, ChatJoins, ChatMember } from '#platforms/chat.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -9,6 +8,7 @@ import type { JoinTelemetry } from '../telemetry/joins.ts';
 import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joining-roles.ts';
 import { type HeldLock, MemberLocks } from './member-locks.ts';
+import { notApplicable, notVerified } from './rejections.ts';
 import type { RoleChanges } from './role-changes.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
@@ -52,7 +52,7 @@ export class OAuthJoins {
     const { guildId, chatId } = person;
     await this.check(guildId);
     const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-    if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
+    if (!link) throw notVerified();
     const outcome = await locks.hold({ guildId, chatId }, MemberLocks.patience(), (lock) =>
       this.#add(person, link, lock),
     );
@@ -105,8 +105,9 @@ export class OAuthJoins {
     const { database, events, roleTasks } = this.#options;
     const changes = { added: outcome === 'joined' ? roles.roleIds : [], removed: [], failed: [] };
     await database.transaction(async (transaction) => {
-      await events.rolesChanged(transaction, [{ guildId, chatId, gameId, changes }]);
+      // The task before the event, as the websocket's report of this join does: in the other order both would deadlock.
       await roleTasks.queueAll(transaction, guildId, [chatId], 'join');
+      await events.rolesChanged(transaction, [{ guildId, chatId, gameId, changes }]);
     });
   }
 }
@@ -118,5 +119,3 @@ const REFUSALS: Record<Exclude<ChatJoin, 'joined' | 'is member'>, string> = {
   'too many guilds': 'The account is in as many guilds as the chat platform allows',
   banned: 'The account is banned from the guild',
 };
-
-const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });

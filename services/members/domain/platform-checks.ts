@@ -19,7 +19,7 @@ const MEMBERS_FIX =
 export interface PlatformChecksOptions {
   chat: Pick<ChatPlatform, 'standing'>;
   application: Pick<ChatApplication, 'read'>;
-  /** Reads what the game platform tells about the operator's key; null if the installation has no key. */
+  /** Reads what the game platform reports about the operator's key; null if the installation has no key. */
   readKey: () => Promise<GameKey | null>;
   settingsOf: (guildId: string) => Promise<GuildSettings>;
   /** Whether the chat platform's websocket keeps a guild current; undefined if the installation does not use it. */

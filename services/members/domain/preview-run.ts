@@ -35,8 +35,9 @@ export interface PreviewRunnerOptions {
 }
 
 /**
- * Evaluates a planned role binding, or the others of its role without it, for all verified members of a guild, and for others if it concerns them, in the order of their chat IDs, and counts who
- * would gain or lose its role. Changes nothing but the preview itself.
+ * Evaluates a planned role binding, or the others of its role without it, for all verified members of a guild, and for
+ * others if it concerns them, in the order of their chat IDs. Counts who would gain or lose its role, and changes nothing
+ * but the preview itself.
  */
 export class PreviewRunner {
   readonly #options: PreviewRunnerOptions;

@@ -10,6 +10,7 @@ import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store
 import * as store from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
+import { notInGuild } from './rejections.ts';
 import { type Changes, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
 import type { Evaluated } from './verdicts.ts';
 
@@ -250,5 +251,3 @@ function failureOf(outcome: 'no such role' | 'not permitted' | ApiError): Pick<R
     ? { code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' }
     : { code: 'MISSING_PERMISSION', message: 'The bot lacks the permission to manage this role' };
 }
-
-export const notInGuild = () => new ApiError('NOT_FOUND', { message: 'The account is not in this guild' });

@@ -6,7 +6,7 @@ import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/look
 import { REASON_CODES, type ReasonCode } from '#proto/rest/directory.ts';
 import { listGrants, type MemberName } from '../store/roles.ts';
 import { guildRolesWith } from './guild-roles.ts';
-import { notInGuild } from './role-changes.ts';
+import { notInGuild } from './rejections.ts';
 import { failureOf, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
 import { type EvaluatedMember, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
 

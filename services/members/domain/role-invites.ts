@@ -1,5 +1,4 @@
 import { unixSeconds } from '#kit/clock.ts';
-import { ApiError } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
@@ -11,6 +10,7 @@ import type { MemberName } from '../store/roles.ts';
 import type { JoinTelemetry } from '../telemetry/joins.ts';
 import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joining-roles.ts';
 import { MemberLocks } from './member-locks.ts';
+import { notApplicable, notVerified } from './rejections.ts';
 import type { MemberAccount, RoleChanges } from './role-changes.ts';
 
 /** How long an invite is valid, in seconds: it is meant for a player who waits for it. */
@@ -69,7 +69,7 @@ export class RoleInvites {
     const { inviteChannelId: channelId } = await findSettings(database, guildId);
     if (channelId === undefined) throw notApplicable('Set invite_channel_id in the settings of the guild first');
     const link = await changes.findLink(guildId, account);
-    if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
+    if (!link) throw notVerified();
     const member = { guildId, chatId: link.chatId };
     // With the lock, two requests for one account do not create two invites.
     return locks.hold(member, MemberLocks.patience(), async (lock) => {
@@ -118,5 +118,3 @@ const viewOf = ({ chatId }: MemberName, { roleIds }: JoiningRoles, { url, expire
   role_ids: roleIds,
   expires_at: unixSeconds(expiresAt),
 });
-
-const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });

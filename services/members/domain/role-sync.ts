@@ -8,7 +8,8 @@ import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
-import { type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
+import { notInGuild, notVerified } from './rejections.ts';
+import type { MemberAccount, RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
 import { type BindingNickname, concernsUnverified, evaluate, evaluatedOf, nicknameOf, verdictOf } from './verdicts.ts';
 
@@ -38,7 +39,7 @@ export interface FollowedMember {
   isRejected: boolean;
 }
 
-/** What the bindings say about a member, and the error if the bindings service could not be asked. */
+/** What the bindings say about a member, and the error if the bindings service could not be queried. */
 interface Followed {
   verdicts: readonly RoleVerdict[];
   nickname?: BindingNickname | 'unknown' | undefined;
@@ -98,8 +99,8 @@ export class RoleSync {
   /**
    * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the role bindings;
    * without a link, the granted roles are removed, and the roles for members without a link are assigned. Throws a fault
-   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
-   * the guild. Returns the member if it is linked and in the guild.
+   * such as UNAVAILABLE if the synchronisation has to be retried, and NOT_APPLICABLE if the bot may not remove a granted
+   * role. Does nothing for an account that is not in the guild. Returns the member if it is linked and in the guild.
    */
   async follow(
     member: MemberName,
@@ -166,7 +167,7 @@ export class RoleSync {
   async #linkOf(guildId: string, account: MemberAccount): Promise<Link> {
     const link = await this.#options.changes.findLink(guildId, account);
     if (link) return link;
-    throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
+    throw notVerified();
   }
 
   async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {

@@ -2,12 +2,12 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChange, ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import { findSettings } from '../store/guild-settings.ts';
 import {
-  insertTimeoutChange,
+  insertTimeoutChanges,
   listTimeoutChanges,
   newestTimeoutChange,
   type TimeoutChange,
 } from '../store/timeout-changes.ts';
-import type { MemberChange } from './member-changes.ts';
+import { changesByGuild, type MemberChange } from './member-changes.ts';
 
 export interface TimeoutsOptions {
   database: Queryable;
@@ -22,16 +22,14 @@ export class Timeouts {
     this.#options = options;
   }
 
-  /** Stores a change of a timeout that the chat platform reports, in the transaction that stores the member. */
-  async memberChanged(transaction: Queryable, change: MemberChange): Promise<void> {
-    const { guildId, chatId, kind, roles, timeoutUntil } = change;
-    // Somebody who rejoins is still timed out. For somebody who left there is nothing to change.
-    if (kind === 'left') return;
-    // The timeout of somebody whom the mirror did not know may have ended.
-    const isKnown = roles.before !== undefined;
-    if (isKnown && timeoutUntil.before?.getTime() === timeoutUntil.after?.getTime()) return;
-    const { mirrorTimeouts } = await findSettings(transaction, guildId);
-    if (mirrorTimeouts) await insertTimeoutChange(transaction, guildId, chatId);
+  /** Stores changes of timeouts that the chat platform reports, in the transaction that stores the members. */
+  async membersChanged(transaction: Queryable, changes: readonly MemberChange[]): Promise<void> {
+    const reported: MemberChange[] = [];
+    for (const [guildId, ofGuild] of changesByGuild(changes.filter(mayChangeTimeout))) {
+      const { mirrorTimeouts } = await findSettings(transaction, guildId);
+      if (mirrorTimeouts) reported.push(...ofGuild);
+    }
+    if (reported.length > 0) await insertTimeoutChanges(transaction, reported);
   }
 
   /**
@@ -56,4 +54,12 @@ export class Timeouts {
   change(change: { guildId: string; chatId: string; until: Date | null; reason: string }): Promise<ChatChange> {
     return this.#options.chat.changeTimeout(change);
   }
+}
+
+function mayChangeTimeout({ kind, roles, timeoutUntil }: MemberChange): boolean {
+  // Somebody who rejoins is still timed out. For somebody who left there is nothing to change.
+  if (kind === 'left') return false;
+  // The timeout of somebody whom the mirror did not know may have ended.
+  const isKnown = roles.before !== undefined;
+  return !isKnown || timeoutUntil.before?.getTime() !== timeoutUntil.after?.getTime();
 }

@@ -3,7 +3,7 @@ import type { Transaction } from '#kit/postgres/pool.ts';
 import type { ChatMember } from '#platforms/chat.ts';
 import * as payloads from '#platforms/discord/gateway/payloads.ts';
 import type { GatewayDispatch } from '#platforms/discord/gateway/shard.ts';
-import type { MemberChange, OnMemberChange } from '../domain/member-changes.ts';
+import type { MemberChange, OnMemberChanges } from '../domain/member-changes.ts';
 import { beginSession, type ShardName } from '../store/chat-shards.ts';
 import * as store from '../store/mirror-events.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
@@ -14,11 +14,16 @@ export interface SessionState extends ShardName {
   botId: string;
   /** The number of the event that is being stored. */
   sequence: number;
+  /** The changes of members that the events of this transaction report. */
+  changes: MemberChange[];
 }
 
 export interface MirrorWriterOptions {
-  /** Called for each change of a member, in the transaction that stores it. */
-  onChange: readonly OnMemberChange[];
+  /**
+   * Called one after the other with the changes of members of a transaction, if there are any, when all of its events are
+   * stored.
+   */
+  onChanges: readonly OnMemberChanges[];
   telemetry: MirrorTelemetry;
 }
 
@@ -59,13 +64,13 @@ export class MirrorWriter {
         store.storeRole(on, guildId, roleId, null),
       ),
       this.#on('GUILD_MEMBER_ADD', payloads.changedMemberSchema, (on, data, state) =>
-        this.#storeMember('joined', on, payloads.toMember(data), state),
+        storeMember('joined', on, payloads.toMember(data), state),
       ),
       this.#on('GUILD_MEMBER_UPDATE', payloads.changedMemberSchema, (on, data, state) =>
-        this.#storeMember('changed', on, payloads.toMember(data), state),
+        storeMember('changed', on, payloads.toMember(data), state),
       ),
       this.#on('GUILD_MEMBER_REMOVE', payloads.removedMemberSchema, (on, data, state) =>
-        this.#removeMember(on, { guildId: data.guild_id, chatId: data.user.id }, state),
+        removeMember(on, { guildId: data.guild_id, chatId: data.user.id }, state),
       ),
     ]);
   }
@@ -75,18 +80,19 @@ export class MirrorWriter {
     return { ...event, ...(this.#handlers.get(event.type)?.(data) ?? IGNORED) };
   }
 
-  /** Stores events in their order, and what follows from them. Returns the state of the session after them. */
+  /** Stores events in their order, and then what follows from them. */
   async write(
     transaction: Transaction,
     events: readonly PreparedEvent[],
-    { shardCount, shardId, epoch, botId }: ShardName & { epoch: string | null; botId: string | null },
-  ): Promise<SessionState> {
-    const state: SessionState = { shardCount, shardId, epoch: epoch ?? '', botId: botId ?? '', sequence: 0 };
+    { epoch, botId, ...shard }: ShardName & { epoch: string | null; botId: string | null },
+  ): Promise<void> {
+    const state: SessionState = { ...shard, epoch: epoch ?? '', botId: botId ?? '', sequence: 0, changes: [] };
     for (const { store: storeEvent, sequence } of events) {
       state.sequence = sequence;
       await storeEvent(transaction, state);
     }
-    return state;
+    if (state.changes.length === 0) return;
+    for (const handler of this.#options.onChanges) await handler(transaction, state.changes);
   }
 
   #on<Data extends object>(type: string, schema: z.ZodType<Data>, handler: Handler<Data>) {
@@ -103,52 +109,47 @@ export class MirrorWriter {
     };
     return [type, prepare] as const;
   }
+}
 
-  async #storeMember(
-    kind: 'joined' | 'changed',
-    on: Transaction,
-    { guildId, member }: { guildId: string; member: ChatMember },
-    { botId }: SessionState,
-  ): Promise<void> {
-    const { chatId, roles, timeoutUntil } = member;
-    if (chatId === botId) return store.storeBotRoles(on, guildId, roles);
-    const { epoch, isUsed, member: known } = await store.findBefore(on, { guildId, chatId });
-    if (epoch !== undefined && isUsed) await store.storeMember(on, guildId, member, epoch);
-    // The platform may report the join of somebody who is a member already.
-    const isKnown = known?.isOfEpoch === true;
-    const change: MemberChange = {
-      guildId,
-      chatId,
-      kind: isKnown ? 'changed' : kind,
-      roles: { before: known?.roles, after: roles },
-      timeoutUntil: { before: known?.timeoutUntil ?? null, after: timeoutUntil },
-    };
-    if (known && change.kind === 'changed' && !isDifferent(change)) return;
-    await this.#report(on, change);
-  }
+async function storeMember(
+  kind: 'joined' | 'changed',
+  on: Transaction,
+  { guildId, member }: { guildId: string; member: ChatMember },
+  { botId, changes }: SessionState,
+): Promise<void> {
+  const { chatId, roles, timeoutUntil } = member;
+  if (chatId === botId) return store.storeBotRoles(on, guildId, roles);
+  const { epoch, isUsed, member: known } = await store.findBefore(on, { guildId, chatId });
+  if (epoch !== undefined && isUsed) await store.storeMember(on, guildId, member, epoch);
+  // The platform may report the join of somebody who is a member already.
+  const isKnown = known?.isOfEpoch === true;
+  const change: MemberChange = {
+    guildId,
+    chatId,
+    kind: isKnown ? 'changed' : kind,
+    roles: { before: known?.roles, after: roles },
+    timeoutUntil: { before: known?.timeoutUntil ?? null, after: timeoutUntil },
+  };
+  if (known && change.kind === 'changed' && !isDifferent(change)) return;
+  changes.push(change);
+}
 
-  async #removeMember(
-    on: Transaction,
-    { guildId, chatId }: { guildId: string; chatId: string },
-    { botId }: SessionState,
-  ): Promise<void> {
-    if (chatId === botId) return;
-    const { isUsed, member } = await store.findBefore(on, { guildId, chatId });
-    // Also if the mirror does not have the member: a read that began before may still bring it.
-    if (isUsed || member) await store.storeLeft(on, { guildId, chatId });
-    const change: MemberChange = {
-      guildId,
-      chatId,
-      kind: 'left',
-      roles: { before: member?.roles, after: [] },
-      timeoutUntil: { before: member?.timeoutUntil ?? null, after: null },
-    };
-    await this.#report(on, change);
-  }
-
-  async #report(on: Transaction, change: MemberChange): Promise<void> {
-    for (const handler of this.#options.onChange) await handler(on, change);
-  }
+async function removeMember(
+  on: Transaction,
+  { guildId, chatId }: { guildId: string; chatId: string },
+  { botId, changes }: SessionState,
+): Promise<void> {
+  if (chatId === botId) return;
+  const { isUsed, member } = await store.findBefore(on, { guildId, chatId });
+  // Also if the mirror does not have the member: a read that began before may still bring it.
+  if (isUsed || member) await store.storeLeft(on, { guildId, chatId });
+  changes.push({
+    guildId,
+    chatId,
+    kind: 'left',
+    roles: { before: member?.roles, after: [] },
+    timeoutUntil: { before: member?.timeoutUntil ?? null, after: null },
+  });
 }
 
 function createGuild(

@@ -3,7 +3,7 @@ import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Discord } from '#platforms/discord/discord.ts';
 import type { MembersConfig } from '../config.ts';
-import type { OnMemberChange } from '../domain/member-changes.ts';
+import type { OnMemberChanges } from '../domain/member-changes.ts';
 import { findGuild } from '../store/mirror-reads.ts';
 import { MirrorTelemetry } from '../telemetry/mirror.ts';
 import { ChatGateway } from './chat-gateway.ts';
@@ -46,10 +46,10 @@ export class Mirror {
   }
 
   /**
-   * Creates the connection to the chat platform's websocket, if the configuration has one. Each function of `onChange` is
-   * called for each change of a member that the platform reports.
+   * Creates the connection to the chat platform's websocket, if the configuration has one. Each function of `onChanges` is
+   * called with the changes of members that the platform reports.
    */
-  gateway(onChange: readonly OnMemberChange[]): ChatGateway | undefined {
+  gateway(onChanges: readonly OnMemberChanges[]): ChatGateway | undefined {
     const config = this.#config;
     if (!config.CHAT_GATEWAY_ENABLED) return undefined;
     const { database, discord } = this.#parts;
@@ -57,7 +57,7 @@ export class Mirror {
     return new ChatGateway({
       database,
       telemetry,
-      writer: new MirrorWriter({ onChange, telemetry }),
+      writer: new MirrorWriter({ onChanges, telemetry }),
       readInfo: () => discord.gatewayInfo(),
       token: config.CHAT_BOT_TOKEN,
       shards: config.CHAT_GATEWAY_SHARDS,

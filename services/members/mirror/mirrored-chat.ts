@@ -111,21 +111,23 @@ export class MirroredChat implements ChatPlatform {
       const facts = await this.#guilds.facts(guildId, guild);
       if (facts) telemetry.read(guild.isLive ? 'mirror' : 'old');
       return facts;
-    } catch {
+    } catch (error) {
+      telemetry.notRead(error);
       return undefined;
     }
   }
 
   /** Returns what the mirror has; nothing while the database is down. */
   async #find(name: MemberName): Promise<store.FoundMember> {
-    const { database, ttlSeconds, maxOldSeconds } = this.#options;
+    const { database, ttlSeconds, maxOldSeconds, telemetry } = this.#options;
     try {
       const ages = { maxAgeSeconds: ttlSeconds, usableSeconds: maxOldSeconds };
       const found = await store.findMember(database, name, ages);
       // Before the call: from now on events about the guild's members are stored, so that none is missed meanwhile.
       if (found.guild && !found.guild.isUsed) await store.markGuildUsed(database, name.guildId);
       return found;
-    } catch {
+    } catch (error) {
+      telemetry.notRead(error);
       return NOTHING;
     }
   }

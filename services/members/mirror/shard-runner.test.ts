@@ -55,7 +55,7 @@ class ObservedEvents extends WaitingEvents {
 
 test('a shard that begins with more than may wait in memory closes its connection until it is stored, and resumes', async () => {
   const telemetry = new MirrorTelemetry(new Metrics(), pino({ level: 'silent' }));
-  const writer = new MirrorWriter({ onChange: [], telemetry });
+  const writer = new MirrorWriter({ onChanges: [], telemetry });
   const waiting = new ObservedEvents(MAX_PARTS);
   const holder = randomUUID();
   await store.addShards(database, 1);

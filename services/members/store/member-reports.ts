@@ -1,18 +1,24 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 /**
- * Counts a reported change of a member. Returns the number of changes in the guild within this hour; undefined if the guild
- * does not use this service.
+ * Counts `reports` reported changes of members of each guild. Returns the number of changes within this hour by guild,
+ * without guilds that do not use this service. Counters are locked in the order of guild IDs, so that transactions about
+ * several guilds do not deadlock.
  */
-export async function countReport(transaction: Queryable, guildId: string): Promise<number | undefined> {
-  const [row] = await transaction.query<{ count: number }>(
+export async function countReports(
+  transaction: Queryable,
+  guilds: readonly { guildId: string; reports: number }[],
+): Promise<Map<string, number>> {
+  const rows = await transaction.query<{ guildId: string; count: number }>(
     `INSERT INTO members.member_reports AS report (guild_id, hour, count)
-     SELECT $1, date_trunc('hour', clock_timestamp(), 'UTC'), 1
-     WHERE EXISTS (SELECT FROM members.mirror_guilds WHERE guild_id = $1 AND used_at IS NOT NULL)
+     SELECT guild_id, date_trunc('hour', clock_timestamp(), 'UTC'), reports
+     FROM unnest($1::text[], $2::int[]) AS counted (guild_id, reports)
+     WHERE EXISTS (SELECT FROM members.mirror_guilds g WHERE g.guild_id = counted.guild_id AND used_at IS NOT NULL)
+     ORDER BY guild_id
      ON CONFLICT (guild_id) DO UPDATE SET hour = excluded.hour,
-       count = CASE WHEN report.hour = excluded.hour THEN report.count + 1 ELSE 1 END
-     RETURNING count`,
-    [guildId],
+       count = CASE WHEN report.hour = excluded.hour THEN report.count ELSE 0 END + excluded.count
+     RETURNING guild_id AS "guildId", count`,
+    [guilds.map(({ guildId }) => guildId), guilds.map(({ reports }) => reports)],
   );
-  return row?.count;
+  return new Map(rows.map(({ guildId, count }) => [guildId, count]));
 }

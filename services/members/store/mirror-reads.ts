@@ -76,10 +76,10 @@ const FIND_MEMBER = prepared(
      coalesce(m.epoch = g.epoch AND s.live_until > clock_timestamp() - $4 * interval '1 second'
        OR m.epoch = g.previous_epoch AND g.gap_at > clock_timestamp() - $4 * interval '1 second'
        OR g.guild_id IS NOT NULL AND m.read_at > clock_timestamp() - $4 * interval '1 second', false) AS "isUsable"
-   FROM (SELECT $1::text COLLATE "C" AS guild_id) AS asked
-   LEFT JOIN members.mirror_guilds AS g ON g.guild_id = asked.guild_id
+   FROM (SELECT $1::text COLLATE "C" AS guild_id) AS requested
+   LEFT JOIN members.mirror_guilds AS g ON g.guild_id = requested.guild_id
    LEFT JOIN ${SHARD}
-   LEFT JOIN members.mirror_members AS m ON m.guild_id = asked.guild_id AND m.chat_id = $2`,
+   LEFT JOIN members.mirror_members AS m ON m.guild_id = requested.guild_id AND m.chat_id = $2`,
 );
 
 interface MemberRow extends MirroredGuild, Omit<ChatMember, 'joinedAt'> {

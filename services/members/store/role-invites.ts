@@ -68,11 +68,12 @@ export async function endInvite(
   return row.expiresAt;
 }
 
-/** True if the account has an invite that it may still accept, or accepted just now. */
-export async function hasInvite(on: Queryable, { guildId, chatId }: MemberName): Promise<boolean> {
-  const found = await on.query(
-    'SELECT 1 FROM members.role_invites WHERE guild_id = $1 AND chat_id = $2 AND kept_until > clock_timestamp()',
-    [guildId, chatId],
+/** Returns those of the accounts that have an invite that they may still accept, or accepted just now. */
+export async function findInvited(on: Queryable, guildId: string, chatIds: readonly string[]): Promise<string[]> {
+  const found = await on.query<{ chatId: string }>(
+    `SELECT chat_id AS "chatId" FROM members.role_invites
+     WHERE guild_id = $1 AND chat_id = ANY($2) AND kept_until > clock_timestamp()`,
+    [guildId, chatIds],
   );
-  return found.length > 0;
+  return found.map(({ chatId }) => chatId);
 }

@@ -8,12 +8,18 @@ export interface TimeoutChange {
 }
 
 /**
- * Stores that the timeout of a member has changed. Transactions that store changes wait for each other until they have
+ * Stores that the timeouts of members have changed. Transactions that store changes wait for each other until they have
  * committed, so that a reader never sees an ID before a smaller one. Changes of timeouts are rare.
  */
-export async function insertTimeoutChange(transaction: Queryable, guildId: string, chatId: string): Promise<void> {
+export async function insertTimeoutChanges(
+  transaction: Queryable,
+  changes: readonly Pick<TimeoutChange, 'guildId' | 'chatId'>[],
+): Promise<void> {
   await transaction.query(`SELECT pg_advisory_xact_lock(hashtextextended('members.timeout_changes', 0))`);
-  await transaction.query('INSERT INTO members.timeout_changes (guild_id, chat_id) VALUES ($1, $2)', [guildId, chatId]);
+  await transaction.query(
+    'INSERT INTO members.timeout_changes (guild_id, chat_id) SELECT * FROM unnest($1::text[], $2::text[])',
+    [changes.map(({ guildId }) => guildId), changes.map(({ chatId }) => chatId)],
+  );
 }
 
 /** Returns the changes after the ID `after`, oldest first: those of a guild, or of all guilds if it is empty. */

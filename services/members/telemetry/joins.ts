@@ -6,7 +6,10 @@ import type { MemberName } from '../store/roles.ts';
 /** `member`: the account is in the guild already; `repeated`: the invite of a moment ago was returned again. */
 export type InviteOutcome = 'created' | 'repeated' | 'member' | 'rejected';
 
-/** The metrics and log lines about linked accounts that are brought into guilds. Addresses of invites and tokens are never logged. */
+/**
+ * The metrics and log lines about linked accounts that are brought into guilds. Addresses of invites and tokens are never
+ * logged.
+ */
 export class JoinTelemetry {
   readonly #invites;
   readonly #joins;
@@ -36,6 +39,9 @@ export class JoinTelemetry {
   joinFinished({ guildId, chatId }: MemberName, join: ChatJoin): void {
     const outcome = join === 'is member' ? 'member' : join === 'joined' ? 'joined' : 'rejected';
     this.#joins.inc({ outcome });
-    this.#log.info({ guild_id: guildId, chat_id: chatId, outcome: join }, 'linked account joined with its permission');
+    const names = { guild_id: guildId, chat_id: chatId };
+    if (outcome === 'joined') this.#log.info(names, 'linked account joined with its permission');
+    else if (outcome === 'member') this.#log.info(names, 'linked account with a permission is a member already');
+    else this.#log.info({ ...names, refusal: join }, 'chat platform rejected the join of a linked account');
   }
 }

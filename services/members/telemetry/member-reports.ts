@@ -16,8 +16,8 @@ export class MemberReportTelemetry {
     );
   }
 
-  reported(result: 'recorded' | 'dropped'): void {
-    this.#reports.inc({ result });
+  reported(result: 'recorded' | 'dropped', count: number): void {
+    this.#reports.inc({ result }, count);
   }
 
   tooMany(guildId: string, limit: number): void {

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks';
 import type { ZodError } from 'zod';
+import { asApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 
@@ -7,6 +9,9 @@ const SOURCES = ['mirror', 'platform', 'old'] as const;
 
 export type ReadSource = (typeof SOURCES)[number];
 
+/** How long no further line is logged about a mirror that cannot be read, in milliseconds: every read may fail. */
+const QUIET_MS = 60_000;
+
 /** Metrics and log lines of the mirror and of the websocket that feeds it. */
 export class MirrorTelemetry {
   readonly #log: Logger;
@@ -14,7 +19,9 @@ export class MirrorTelemetry {
   readonly #events;
   readonly #sessions;
   readonly #disconnects;
-  #shards = { owned: 0, live: 0, lagSeconds: 0, refused: 0 };
+  #shards = { owned: 0, live: 0, lagSeconds: 0 };
+  /** The time of performance.now() until which nothing is logged about reads. */
+  #quietUntil = 0;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#log = log;
@@ -64,9 +71,17 @@ export class MirrorTelemetry {
     this.#reads.inc({ source });
   }
 
+  /** The mirror could not be read, so the platform is called instead. An outage of the database is logged elsewhere. */
+  notRead(error: unknown): void {
+    const now = performance.now();
+    if (now < this.#quietUntil || asApiError(error).code === 'UNAVAILABLE') return;
+    this.#quietUntil = now + QUIET_MS;
+    this.#log.error({ err: error }, 'mirror of the chat platform cannot be read, the platform is called instead');
+  }
+
   /** Stores the state of the shards of this process, for the gauges. */
   shards(state: { owned: number; live: number; lagSeconds: number }): void {
-    this.#shards = { ...this.#shards, ...state };
+    this.#shards = state;
   }
 
   stored(events: number): void {

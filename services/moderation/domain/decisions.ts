@@ -31,11 +31,14 @@ export interface DecisionsOptions {
    * succeeded.
    */
   onChange: (guildId: string) => void;
-  /** Called in the transaction of each decision about a ban; undefined if bans are not mirrored. */
+  /** Called in the transaction of each decision about a ban, before its rows; undefined if bans are not mirrored. */
   mirror?: ((transaction: Queryable, guildId: string, gameId: number) => Promise<void>) | undefined;
-  /** Called in the transaction of each decision about a mute that applies everywhere. */
+  /** Called in the transaction of each decision that may be about a mute that applies everywhere, before its rows. */
   mirrorMute?: (transaction: Queryable, guildId: string, gameId: number) => Promise<void>;
 }
+
+/** The player and the punishments that a decision is about; `placeId` is undefined for those of all places. */
+type DecisionScope = Pick<NewLift, 'kind' | 'gameId' | 'placeId'>;
 
 interface AppliedAction {
   action: Action;
@@ -74,7 +77,7 @@ export class Decisions {
   ): Promise<WriteOutcome<Data>> {
     const { guildId } = write;
     const { kind } = punishment;
-    return this.#decide(write, punishment.gameId, async (transaction, now) => {
+    return this.#decide(write, punishment, async (transaction, now) => {
       const expired = await store.endExpired(transaction, guildId, punishment, now);
       const lifted = replace
         ? await store.liftPunishments(transaction, guildId, { ...punishment, reason: null }, now)
@@ -95,7 +98,7 @@ export class Decisions {
     lift: NewLift,
     view: (lifted: Punishment, liftedAt: Date, count: number) => Data,
   ): Promise<WriteOutcome<Data>> {
-    return this.#decide(write, lift.gameId, async (transaction, now) => {
+    return this.#decide(write, lift, async (transaction, now) => {
       const lifted = await store.liftPunishments(transaction, write.guildId, lift, now);
       const punishment = primaryPunishment(lifted);
       if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${PARTICIPLES[lift.kind]}` });
@@ -106,23 +109,19 @@ export class Decisions {
 
   async #decide<Data>(
     write: IdempotentWrite,
-    gameId: number,
+    scope: DecisionScope,
     work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, telemetry, events, onChange, mirror, mirrorMute } = this.#options;
+    const { idempotency, telemetry, events, onChange } = this.#options;
     const { guildId } = write;
+    const { gameId } = scope;
     let applied: AppliedAction[] = [];
     try {
       const outcome = await idempotency.inTransaction(write, async (transaction) => {
         const now = await store.lockUser(transaction, guildId, gameId);
+        await this.#queueMirror(transaction, guildId, scope);
         const result = await work(transaction, now);
         applied = result.applied;
-        if (mirror && applied.some(({ punishment }) => punishment.kind === 'ban')) {
-          await mirror(transaction, guildId, gameId);
-        }
-        if (mirrorMute && applied.some(({ punishment: { kind, placeId } }) => kind === 'mute' && placeId === null)) {
-          await mirrorMute(transaction, guildId, gameId);
-        }
         const expired = result.expired.map((punishment) => events.expired(guildId, punishment));
         const decided = applied.map(({ action, punishment }) =>
           action === punishment.kind ? events.created(guildId, punishment) : events.lifted(guildId, punishment, now),
@@ -139,6 +138,17 @@ export class Decisions {
       else telemetry.rejected(guildId, gameId, asApiError(error).code);
       throw error;
     }
+  }
+
+  /**
+   * Queues the player for a mirror. Imports lock the player's task before the guild's counters, so decisions do too: in the
+   * other order a decision, an import and a statement that queues many players can deadlock.
+   */
+  async #queueMirror(transaction: Queryable, guildId: string, { kind, gameId, placeId }: DecisionScope): Promise<void> {
+    const { mirror, mirrorMute } = this.#options;
+    if (kind === 'ban') await mirror?.(transaction, guildId, gameId);
+    // A mute of one place is not mirrored; without a place the decision is about all of them.
+    else if (placeId == null) await mirrorMute?.(transaction, guildId, gameId);
   }
 }
 

@@ -25,7 +25,8 @@ export interface MirrorTasksOptions {
 
 /**
  * The tasks of a mirror. A player has at most one task, whose ID is the player's game ID. A transaction locks the player
- * first, then the task, then the rows of the mirror, so that no two transactions wait for each other.
+ * first, then the task, then the guild's counters and the rows of the mirror, so that no two transactions wait for each
+ * other.
  */
 export class MirrorTasks {
   /** The table, as the queue needs it. */

@@ -61,27 +61,40 @@ export function findChanged(
   );
 }
 
-/** Returns up to `limit` bans in force, after the ban `after`, that are not mirrored to the universe. */
-export async function findUnmirrored(
+/** A ban in force, in a walk through the bans of a guild. */
+export interface WalkedBan extends Difference {
+  id: number;
+  /** The end of the ban as PostgreSQL writes it, because a Date has no microseconds: a page would repeat rows. */
+  expiresAt: string;
+  /** True if the ban is mirrored to the universe, or to be mirrored later because its place was not one of the universe. */
+  isMirrored: boolean;
+}
+
+/** Returns up to `limit` bans in force after the ban `after`. A page is full unless it is the last one. */
+export function walkBans(
   on: Queryable,
   { guildId, universeId }: Scope,
-  after: { expiresAt: Date | null; id: number } | undefined,
+  after: Pick<WalkedBan, 'expiresAt' | 'id'> | undefined,
   limit: number,
-): Promise<(Difference & { expiresAt: Date | null; id: number })[]> {
+): Promise<WalkedBan[]> {
   return on.query(
     `SELECT found.game_id AS "gameId", NULLIF(found.place_id, ${EVERYWHERE}) AS "placeId", found.id,
-       NULLIF(found.expires_at, 'infinity') AS "expiresAt",
+       found.expires_at::text AS "expiresAt",
+       mirror.punishment_id IS NOT DISTINCT FROM found.id
+         OR COALESCE(mirror.foreign_until > clock_timestamp(), false) AS "isMirrored",
        -- The place may belong to the universe by now; that it did not is no difference.
        NOT ${HAS_TASK} AND mirror.foreign_until IS NULL AS "isUnexpected"
-     FROM moderation.punishments found
+     FROM (
+       -- The page is cut before the mirror is joined: usually all bans are mirrored, and one statement would read them all.
+       SELECT id, game_id, place_id, expires_at FROM moderation.punishments
+       WHERE guild_id = $1 AND kind = 'ban' AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
+         AND (expires_at, id) > ($3::timestamptz, $4::bigint)
+       ORDER BY expires_at, id LIMIT $5
+     ) AS found
      LEFT JOIN moderation.restrictions mirror ON mirror.guild_id = $1 AND mirror.game_id = found.game_id
        AND mirror.universe_id = $2 AND mirror.place_id = found.place_id
-     WHERE found.guild_id = $1 AND kind = 'ban' AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
-       AND (expires_at, id) > (COALESCE($3::timestamptz, CASE WHEN $4::bigint = 0 THEN '-infinity' ELSE 'infinity' END::timestamptz), $4::bigint)
-       AND mirror.punishment_id IS DISTINCT FROM found.id
-       AND COALESCE(mirror.foreign_until <= (SELECT clock_timestamp()), true)
-     ORDER BY expires_at, id LIMIT $5`,
-    [guildId, universeId, after?.expiresAt ?? null, after?.id ?? 0, limit],
+     ORDER BY found.expires_at, found.id`,
+    [guildId, universeId, after?.expiresAt ?? '-infinity', after?.id ?? 0, limit],
   );
 }
 
@@ -114,10 +127,18 @@ export function walkMirrors(
 
 /** Returns up to `limit` places of the universe in which players are or were restricted. */
 export async function listPlaces(on: Queryable, { guildId, universeId }: Scope, limit: number): Promise<number[]> {
+  const rowOf = (condition: string) =>
+    `SELECT place_id FROM moderation.restrictions WHERE guild_id = $1 AND universe_id = $2 AND ${condition}
+     ORDER BY place_id LIMIT 1`;
   const rows = await on.query<{ placeId: number }>(
-    `SELECT DISTINCT place_id AS "placeId" FROM moderation.restrictions
-     WHERE guild_id = $1 AND universe_id = $2 AND place_id <> ${EVERYWHERE} AND foreign_until IS NULL
-     ORDER BY place_id LIMIT $3`,
+    // Goes from one place to the next by the index, because a place may have many rows.
+    `WITH RECURSIVE places AS (
+       (${rowOf(`place_id > ${EVERYWHERE}`)})
+       UNION ALL
+       SELECT next.place_id FROM places, LATERAL (${rowOf('place_id > places.place_id')}) AS next
+     )
+     SELECT place_id AS "placeId" FROM places
+     WHERE EXISTS (SELECT FROM (${rowOf('place_id = places.place_id AND foreign_until IS NULL')}) AS own) LIMIT $3`,
     [guildId, universeId, limit],
   );
   return rows.map(({ placeId }) => placeId);
@@ -182,8 +203,13 @@ export function listDifferences(
        ORDER BY game_id LIMIT $3
      ) AS open
      LEFT JOIN moderation.restriction_tasks task ON task.guild_id = $1 AND task.game_id = open.game_id
-     LEFT JOIN moderation.restrictions mirror ON mirror.guild_id = $1 AND mirror.game_id = open.game_id
-       AND (mirror.drifted_at IS NOT NULL OR mirror.needs_read OR mirror.pending_id IS NOT NULL)
+     -- Limited, so that the rows of each player are found by the index, however many the guild has.
+     LEFT JOIN LATERAL (
+       SELECT universe_id, place_id, drifted_at FROM moderation.restrictions
+       WHERE guild_id = $1 AND game_id = open.game_id
+         AND (drifted_at IS NOT NULL OR needs_read OR pending_id IS NOT NULL)
+       ORDER BY universe_id, place_id LIMIT $3
+     ) AS mirror ON true
      ORDER BY open.game_id, mirror.universe_id, mirror.place_id LIMIT $3`,
     [guildId, after, limit],
   );

@@ -65,18 +65,23 @@ export async function lockComparedGuild(transaction: Queryable): Promise<Compare
   return guild;
 }
 
-/** Stores how far a locked guild is compared; with `isEnd`, that it is. */
-export async function storeComparedGuild(
+/**
+ * Stores how far a guild is compared; with `isEnd`, that it is. Returns false if another process has done so since the guild
+ * was read as `from`.
+ */
+export async function moveComparedGuild(
   transaction: Queryable,
-  { guildId, mutesAfter, changesAfter }: ComparedGuild,
+  from: ComparedGuild,
+  to: ComparedGuild,
   isEnd: boolean,
-): Promise<void> {
-  await transaction.query(
-    `UPDATE moderation.timeout_guilds SET mutes_after = $2, changes_after = $3,
-       compared_at = CASE WHEN $4 THEN clock_timestamp() END
-     WHERE guild_id = $1`,
-    [guildId, mutesAfter, changesAfter, isEnd],
+): Promise<boolean> {
+  const moved = await transaction.query(
+    `UPDATE moderation.timeout_guilds SET mutes_after = $4, changes_after = $5,
+       compared_at = CASE WHEN $6 THEN clock_timestamp() END
+     WHERE guild_id = $1 AND mutes_after = $2 AND changes_after = $3 AND compared_at IS NULL RETURNING 1`,
+    [from.guildId, from.mutesAfter, from.changesAfter, to.mutesAfter, to.changesAfter, isEnd],
   );
+  return moved.length > 0;
 }
 
 /** Returns up to `limit` players, after a player, with a mute in force that applies everywhere. */

@@ -22,7 +22,10 @@ export const SAME_WINDOW_MS = 250;
  * stalls before it sends must ask again, because another process may have got a 429 meanwhile.
  */
 const PERMISSION_MS = 50;
-/** How long a call asks again for a permission that is valid, in milliseconds; with a slow Redis none would ever be. */
+/**
+ * How long a call repeats its request for a permission that is still valid, in milliseconds. With a slow Redis none would
+ * ever be; then the last one counts.
+ */
 const MAX_PERMISSION_WAIT_MS = 1_000;
 
 export interface PlatformLimitsOptions {

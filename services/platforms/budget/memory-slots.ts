@@ -45,7 +45,7 @@ export class MemorySlots implements CallSlots {
     const own = this.#enqueue(caller);
     const { slots, windowMs } = this.#allowance;
     const free = slots - this.#occupied.size - reserveOf(this.#allowance, caller.purpose);
-    const rank = [...this.#waiting.values()].filter((other) => isBefore(other, own)).length;
+    const rank = this.#rankOf(own);
     if (rank < free) {
       this.#waiting.delete(caller.id);
       this.occupy(caller.id);
@@ -67,6 +67,21 @@ export class MemorySlots implements CallSlots {
   /** Occupies a slot in memory for a call that Redis has allowed. */
   occupy(id: string): void {
     this.#occupied.set(id, this.#now() + leaseOf(this.#allowance));
+  }
+
+  /**
+   * Returns how many callers get a slot before this one. Stops counting where a higher rank no longer changes the wait:
+   * without Redis, thousands of callers try again every two seconds, and each would count all others.
+   */
+  #rankOf(own: WaitingCaller): number {
+    const { slots, windowMs } = this.#allowance;
+    const limit = Math.ceil(slots * Math.max(1, MAX_WAIT_MS / windowMs));
+    let rank = 0;
+    for (const other of this.#waiting.values()) {
+      if (isBefore(other, own)) rank += 1;
+      if (rank === limit) break;
+    }
+    return rank;
   }
 
   #removeExpired(now: number): void {

@@ -47,7 +47,7 @@ export interface OpenIdConfig {
   OIDC_OPERATOR_VALUE: string;
 }
 
-/** What the provider tells about a person. */
+/** What the provider reports about a person. */
 export interface OpenIdPerson {
   subject: string;
   name: string;

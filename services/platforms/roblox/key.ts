@@ -18,7 +18,7 @@ const keySchema = z.object({
 
 const UNKNOWN: GameKey = { isValid: false, expiresAt: null, allows: () => false };
 
-/** Returns what the game platform tells about the operator's key. A key that it does not know is not valid. */
+/** Returns what the game platform reports about the operator's key. A key that it does not know is not valid. */
 export async function readKey(host: PlatformHost, key: string): Promise<GameKey> {
   const body = { apiKey: key };
   const response = await host.call('/api-keys/v1/introspect', { method: 'POST', body, limit: 'introspection' });

@@ -89,7 +89,7 @@ export class Roblox implements GamePlatform {
     return this.#ownership.of(userId, items);
   }
 
-  /** Returns what the platform tells about the operator's key; null if there is none. Not cached. */
+  /** Returns what the platform reports about the operator's key; null if there is none. Not cached. */
   key(): Promise<GameKey | null> {
     return this.#readKey();
   }

@@ -29,7 +29,7 @@ const BACKOFF = { minMs: 500, maxMs: 10_000 };
 const TOKEN_SECONDS = 14.5 * 60;
 /** The platform waits for 3 seconds for the response that is edited. */
 const RESPONSE_SECONDS = 10;
-/** A command that cannot be run for so long gets its last response, so that nobody waits in vain. */
+/** A command that cannot be run for so long gets a last response, so that the person does not wait for nothing. */
 const GIVE_UP_SECONDS = 60;
 
 const UNAVAILABLE = 'This does not work at the moment. Nothing tries it again: use the command again in a few minutes.';

@@ -15,8 +15,8 @@ export interface JoinsOptions {
 }
 
 /**
- * Lets persons add their own chat account to a guild. It creates no session: the access token is used once and not stored. Which
- * accounts may join is decided by members.
+ * Lets persons add their own chat account to a guild. It creates no session: the access token is used once and not stored.
+ * Which accounts may join is decided by members.
  */
 export class Joins {
   readonly #options: JoinsOptions;

@@ -5,7 +5,7 @@ import { RESTRICTION_TASKS } from '../../store/mirror-tasks.ts';
 import type { UniverseCheck } from '../../store/mirrored-universes.ts';
 import * as store from '../../store/restriction-drift.ts';
 
-/** The maximum number of pages of 100 restrictions that one comparison reads. */
+/** The maximum number of pages of 100 restrictions that one comparison reads, in all places together. */
 const MAX_PAGES = 20_000;
 const MAX_PLACES = 100;
 const BATCH = 500;
@@ -44,10 +44,10 @@ export class Reconciliation {
     const differences = new Differences(universe, this.#options);
     /** The players with a restriction, by place. */
     const listed = new Map<number | null, Set<number>>();
-    const { guildId, universeId } = universe;
-    const places = await store.listPlaces(this.#options.database, { guildId, universeId }, MAX_PLACES);
+    const places = await store.listPlaces(this.#options.database, universe, MAX_PLACES);
+    const pages = { left: MAX_PAGES };
     for (const placeId of [null, ...places]) {
-      listed.set(placeId, await this.#compareListed(universe, placeId, differences, signal));
+      listed.set(placeId, await this.#compareListed(universe, { placeId, pages }, differences, signal));
     }
     await this.#compareMirrors(universe, listed, differences, signal);
     await this.#compareBans(universe, differences, signal);
@@ -58,14 +58,15 @@ export class Reconciliation {
   /** Compares the restrictions that the platform lists. Returns the players that it lists. */
   async #compareListed(
     universe: UniverseCheck,
-    placeId: number | null,
+    { placeId, pages }: { placeId: number | null; pages: { left: number } },
     differences: Differences,
     signal: AbortSignal,
   ): Promise<Set<number>> {
     const { database, restrictions } = this.#options;
     const players = new Set<number>();
     let token: string | undefined;
-    for (let pages = 0; pages < MAX_PAGES; pages++) {
+    while (pages.left > 0) {
+      pages.left -= 1;
       signal.throwIfAborted();
       const page: Page<ListedRestriction> = await restrictions.list(universe.universeId, placeId, token);
       const seen = page.items.map(({ userId, ...restriction }) => ({ gameId: userId, ...restriction }));
@@ -98,11 +99,11 @@ export class Reconciliation {
 
   /** Finds bans in force that are not mirrored. */
   async #compareBans(universe: UniverseCheck, differences: Differences, signal: AbortSignal): Promise<void> {
-    let after: { expiresAt: Date | null; id: number } | undefined;
+    let after: store.WalkedBan | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const bans = await store.findUnmirrored(this.#options.database, universe, after, BATCH);
-      await differences.add(bans);
+      const bans = await store.walkBans(this.#options.database, universe, after, BATCH);
+      await differences.add(bans.filter(({ isMirrored }) => !isMirrored));
       if (bans.length < BATCH) return;
       after = bans.at(-1);
     }

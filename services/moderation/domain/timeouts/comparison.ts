@@ -4,8 +4,8 @@ import {
   type ComparedGuild,
   listMutedPlayers,
   lockComparedGuild,
+  moveComparedGuild,
   noteNewGuilds,
-  storeComparedGuild,
 } from '../../store/timeout-guilds.ts';
 import type { TimeoutFeedOptions } from './feed-options.ts';
 
@@ -19,36 +19,36 @@ const BATCH = 500;
 export async function compareNewGuild(options: TimeoutFeedOptions): Promise<boolean> {
   const { database, wake } = options;
   await noteNewGuilds(database);
-  const isCompared = await database.transaction(async (transaction) => {
-    const guild = await lockComparedGuild(transaction);
-    if (!guild) return false;
-    if (!(await queueMuted(transaction, guild))) await queueTimedOut(transaction, guild, options);
-    return true;
-  });
-  if (isCompared) wake();
-  return isCompared;
-}
-
-/** Returns false if no more players are muted. */
-async function queueMuted(transaction: Transaction, guild: ComparedGuild): Promise<boolean> {
-  const { guildId, mutesAfter } = guild;
-  const muted = await listMutedPlayers(transaction, guildId, mutesAfter, BATCH);
-  const last = muted.at(-1);
-  if (last === undefined) return false;
-  await TIMEOUT_TASKS.queue(transaction, guildId, muted);
-  await storeComparedGuild(transaction, { ...guild, mutesAfter: last }, false);
+  const guild = await database.transaction(queueMuted);
+  if (!guild) return false;
+  if (guild.isMutedQueued) await queueTimedOut(guild, options);
+  wake();
   return true;
 }
 
-async function queueTimedOut(
-  transaction: Transaction,
-  guild: ComparedGuild,
-  { list, gameIdsOf }: TimeoutFeedOptions,
-): Promise<void> {
-  const { guildId, changesAfter } = guild;
+/** Queues muted players of the next guild, and returns the guild. `isMutedQueued`: no more of its players are muted. */
+async function queueMuted(transaction: Transaction): Promise<(ComparedGuild & { isMutedQueued: boolean }) | undefined> {
+  const guild = await lockComparedGuild(transaction);
+  if (!guild) return undefined;
+  const { guildId, mutesAfter } = guild;
+  const muted = await listMutedPlayers(transaction, guildId, mutesAfter, BATCH);
+  const last = muted.at(-1);
+  if (last === undefined) return { ...guild, isMutedQueued: true };
+  await moveComparedGuild(transaction, guild, { ...guild, mutesAfter: last }, false);
+  await TIMEOUT_TASKS.queue(transaction, guildId, muted);
+  return { ...guild, isMutedQueued: false };
+}
+
+/** Reads changes of timeouts outside of a transaction, because other services have them, and queues their players. */
+async function queueTimedOut(guild: ComparedGuild, { database, list, gameIdsOf }: TimeoutFeedOptions): Promise<void> {
+  const { guildId, mutesAfter, changesAfter } = guild;
   const { changes } = await list(changesAfter, BATCH, guildId);
   const chatIds = [...new Set(changes.map(({ chatId }) => chatId))];
-  if (chatIds.length > 0) await TIMEOUT_TASKS.queue(transaction, guildId, await gameIdsOf(guildId, chatIds));
-  const position = { ...guild, changesAfter: changes.at(-1)?.id ?? changesAfter };
-  await storeComparedGuild(transaction, position, changes.length < BATCH);
+  const players = chatIds.length > 0 ? await gameIdsOf(guildId, chatIds) : [];
+  const next = { guildId, mutesAfter, changesAfter: changes.at(-1)?.id ?? changesAfter };
+  await database.transaction(async (transaction) => {
+    // Otherwise another process has queued the same players meanwhile.
+    if (await moveComparedGuild(transaction, guild, next, changes.length < BATCH))
+      await TIMEOUT_TASKS.queue(transaction, guildId, players);
+  });
 }

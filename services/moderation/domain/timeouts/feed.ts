@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { withPurpose } from '#kit/context.ts';
 import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
@@ -12,6 +13,8 @@ import type { TimeoutChanges, TimeoutFeedOptions } from './feed-options.ts';
 const BATCH = 500;
 /** How long a process owns the feed. Reading a batch takes less. */
 const LEASE_MS = 30_000;
+/** The calls of a batch to lookup at the same time. One after another, those for 500 guilds could outlast the lease. */
+const MAX_CALLS = 10;
 /** The pause between two readings, by whichever process. */
 const PAUSE_MS = 1_000;
 
@@ -63,14 +66,12 @@ async function playersOf(
   { database, gameIdsOf }: TimeoutFeedOptions,
   changes: TimeoutChanges['changes'],
 ): Promise<[string, number[]][]> {
-  const players: [string, number[]][] = [];
   const byGuild = Object.groupBy(changes, ({ guildId }) => guildId);
   const mirroring = await findTimeoutGuilds(database, Object.keys(byGuild));
-  for (const guildId of [...mirroring].toSorted()) {
-    const members = byGuild[guildId] ?? [];
-    players.push([guildId, await gameIdsOf(guildId, [...new Set(members.map(({ chatId }) => chatId))])]);
-  }
-  return players;
+  return pLimit(MAX_CALLS).map([...mirroring].toSorted(), async (guildId): Promise<[string, number[]]> => {
+    const chatIds = new Set(byGuild[guildId]?.map(({ chatId }) => chatId));
+    return [guildId, await gameIdsOf(guildId, [...chatIds])];
+  });
 }
 
 async function queueRenewals({ database, wake }: TimeoutFeedOptions): Promise<boolean> {

@@ -1,13 +1,15 @@
-// Each statement of the mirror finds its rows by an index, among 100,000 guilds and 200,000 members.
+// Each statement of the mirror finds its rows by an index, among 100,000 guilds and a million members.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable, Transaction } from '#kit/postgres/pool.ts';
+import { amount } from '#test/measure/bounds.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { scansOf } from '#test/postgres/explain.ts';
 import * as shards from './chat-shards.ts';
 import * as events from './mirror-events.ts';
 import * as reads from './mirror-reads.ts';
 
+const MEMBERS = amount(200_000, 1_000_000);
 const guildId = '900000000000050000';
 const name = { guildId, chatId: '920000000000000500' };
 const shard = { shardCount: 1_000, shardId: 500 };
@@ -48,11 +50,11 @@ beforeAll(async () => {
     `INSERT INTO members.mirror_members (guild_id, chat_id, username, roles, read_at, seen_at, left_at)
      SELECT (900000000000000000 + n % 20000)::text, (920000000000000000 + n / 20000)::text, 'ada', '{}', now(),
        now() - n * interval '1 minute', CASE WHEN n % 100 = 0 THEN now() - n * interval '1 second' END
-     FROM generate_series(1, 200000) n`,
+     FROM generate_series(1, ${MEMBERS}) n`,
   );
   for (const table of ['chat_shards', 'mirror_guilds', 'mirror_members'])
     await databaseRows(testDatabase.url, `ANALYZE members.${table}`);
-});
+}, 600_000);
 
 afterAll(async () => {
   await database.close();
