@@ -23,11 +23,11 @@ beforeEach(async () => {
   await fixture.settle();
 });
 
-/** The player's restriction in a universe or place; undefined if there was never one. */
-async function restrictionOf(at = universe, place: number | null = null) {
+/** The restriction of a player in a universe or place; undefined if there was never one. */
+async function restrictionOf(at = universe, place: number | null = null, user = player) {
   const all = await fixture.restrictions();
   return all.find(
-    (one) => one.user === String(player) && one.universe === String(at) && one.place === (place && String(place)),
+    (one) => one.user === String(user) && one.universe === String(at) && one.place === (place && String(place)),
   );
 }
 
@@ -217,6 +217,20 @@ describe('a write whose response is lost', () => {
     expect(await restrictionOf()).toMatchObject({ active: false });
     expect(await bansOf()).toEqual([]);
   });
+});
+
+test('a comparison of all bans mirrors bans again whose restrictions the platform has lost, and lifts none', async () => {
+  const others = [newPlayer(), newPlayer()];
+  for (const banned of [player, ...others]) await fixture.ban(guildId, banned);
+  await fixture.runTasks();
+  await fixture.loseRestrictions();
+  await fixture.advance(24 * HOUR + 6 * HOUR);
+  await fixture.settle();
+  for (const banned of [player, ...others]) {
+    expect(await restrictionOf(universe, null, banned)).toMatchObject({ active: true });
+  }
+  expect(await bansOf()).toHaveLength(1);
+  expect(await eventsOf()).toEqual(expect.not.arrayContaining(['ban.lifted by game-platform']));
 });
 
 test('a comparison of all bans finds what the log does not show, reports it once and makes it equal', async () => {

@@ -152,7 +152,7 @@ export async function markForReading(
   transaction: Queryable,
   { guildId, universeId }: Scope,
   differences: readonly Difference[],
-  { isDrift = false, isListed = false }: { isDrift?: boolean; isListed?: boolean },
+  { isDrift = false, isListed = false }: { isDrift?: boolean | undefined; isListed?: boolean | undefined },
 ): Promise<void> {
   await transaction.query(
     `INSERT INTO moderation.restrictions AS mirror (guild_id, game_id, universe_id, place_id, needs_read, drifted_at, ends_at)
@@ -169,6 +169,29 @@ export async function markForReading(
       differences.map(({ placeId }) => placeId ?? EVERYWHERE),
       isDrift,
       isListed,
+    ],
+  );
+}
+
+/**
+ * Forgets what these restrictions and their bans were when they were last equal, so that a ban in force is mirrored again
+ * instead of being lifted.
+ */
+export async function forgetAgreements(
+  transaction: Queryable,
+  { guildId, universeId }: Scope,
+  differences: readonly Difference[],
+): Promise<void> {
+  await transaction.query(
+    `UPDATE moderation.restrictions mirror SET punishment_id = NULL, started_at = NULL, written_id = NULL
+     FROM unnest($3::bigint[], $4::bigint[]) AS forgotten (game_id, place_id)
+     WHERE mirror.guild_id = $1 AND mirror.universe_id = $2
+       AND mirror.game_id = forgotten.game_id AND mirror.place_id = forgotten.place_id`,
+    [
+      guildId,
+      universeId,
+      differences.map(({ gameId }) => gameId),
+      differences.map(({ placeId }) => placeId ?? EVERYWHERE),
     ],
   );
 }

@@ -71,7 +71,7 @@ export class Reconciliation {
       const page: Page<ListedRestriction> = await restrictions.list(universe.universeId, placeId, token);
       const seen = page.items.map(({ userId, ...restriction }) => ({ gameId: userId, ...restriction }));
       for (const { gameId } of seen) players.add(gameId);
-      await differences.add(await store.findChanged(database, universe, seen), true);
+      await differences.add(await store.findChanged(database, universe, seen), { isListed: true });
       token = page.next;
       if (token === undefined) return players;
     }
@@ -90,7 +90,9 @@ export class Reconciliation {
       signal.throwIfAborted();
       const walked = await store.walkMirrors(this.#options.database, universe, after, BATCH);
       const isMissing = ({ gameId, placeId }: store.WalkedMirror) => listed.get(placeId)?.has(gameId) === false;
-      await differences.add(walked.filter((mirror) => mirror.isEnded || isMissing(mirror)));
+      // The platform lists everybody who was ever restricted. What it does not list it has lost, and nobody has lifted.
+      await differences.add(walked.filter(isMissing), { isLost: true });
+      await differences.add(walked.filter((mirror) => mirror.isEnded && !isMissing(mirror)));
       const last = walked.at(-1);
       if (!last || walked.length < BATCH) return;
       after = last;
@@ -123,7 +125,11 @@ class Differences {
     this.#options = options;
   }
 
-  async add(found: readonly store.Difference[], isListed = false): Promise<void> {
+  /** `isListed`: the platform lists them. `isLost`: the platform has lost the restrictions. */
+  async add(
+    found: readonly store.Difference[],
+    { isListed, isLost }: { isListed?: boolean; isLost?: boolean } = {},
+  ): Promise<void> {
     if (found.length === 0) return;
     const { database, events, wake } = this.#options;
     const { guildId, universeId, isNew } = this.#universe;
@@ -134,6 +140,7 @@ class Differences {
       const players = found.map(({ gameId }) => gameId);
       await RESTRICTION_TASKS.queue(transaction, guildId, players);
       await store.markForReading(transaction, { guildId, universeId }, found, { isListed });
+      if (isLost) await store.forgetAgreements(transaction, { guildId, universeId }, found);
       if (unexpected.length > 0)
         await store.markForReading(transaction, { guildId, universeId }, unexpected, { isDrift: true });
       const states = reported.length > 0 ? await store.findStates(transaction, { guildId, universeId }, reported) : [];
