@@ -262,8 +262,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       }
       await idempotency.settle(transaction, intent.claim ?? undefined, this.#responseTo(intent.kind, outcome));
       if (outcome instanceof ApiError) return { roles: undefined };
-      const { chatId, gameId } = outcome;
-      return { roles: await roleTasks.queue(transaction, { guildId, chatId, gameId }, intent.kind) };
+      return { roles: await roleTasks.queue(transaction, { ...outcome, guildId }, intent.kind) };
     });
     if (!settled) return;
     if (outcome instanceof ApiError) telemetry.changeRejected(intent, outcome);
