@@ -123,7 +123,7 @@ test('if the session of a killed owner cannot be resumed, the guild is read agai
   await change('update', user, { roles: [OFFICER] });
   await takeover(performance.now(), holder);
   expect((await shard())?.epoch).not.toBe(epoch);
-  // The platform sends the guild soon after it has accepted the new session.
+  // The websocket sends the event GUILD_CREATE some time after the new session is ready.
   const current = async () => {
     const rows = await fixture.query(
       `SELECT g.session_epoch = s.epoch AS guild, m.epoch = g.epoch AS member FROM members.mirror_guilds AS g

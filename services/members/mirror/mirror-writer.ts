@@ -14,7 +14,7 @@ export interface SessionState extends ShardName {
   botId: string;
   /** The number of the event that is being stored. */
   sequence: number;
-  /** The changes of members that the events of this transaction report. */
+  /** Joins, leaves and role changes in the events that this transaction stores. */
   changes: MemberChange[];
 }
 

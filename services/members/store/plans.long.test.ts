@@ -20,14 +20,14 @@ import * as roles from './roles.ts';
 import * as timeouts from './timeout-changes.ts';
 
 const ROWS = amount(100_000, 1_000_000);
-/** Guilds that have a row each in tables with one row per guild. */
+/** The number of rows in tables with one row per guild. */
 const GUILDS = ROWS / 10;
 
 const guildId = '900000000000000050';
 const member = { guildId, chatId: '920000000000000500' };
 const { chatId } = member;
 const chatIds = [chatId, '920000000000000501'];
-/** The statistics count up to 10,000 queued and 10,000 dead items. */
+/** The most pages that the statistics of a queue may read: they count up to 10,000 queued items and 10,000 dead letters. */
 const MAX_STATISTICS_PAGES = 12_000;
 const ROLE = '910000000000000001';
 const LEASE = randomUUID();
@@ -50,7 +50,7 @@ const SEEDS: Record<string, string> = {
     SELECT ${MEMBERS}, '1', '{}', now(), now(), now() + CASE WHEN n % 100 = 0 THEN -1 ELSE 1 END * interval '1 hour'
     ${OF_MEMBERS}`,
   grants: `(guild_id, chat_id, role_id, created_at) SELECT ${MEMBERS}, '${ROLE}', now() ${OF_MEMBERS}`,
-  // One in a hundred is a dead letter.
+  // Every hundredth task is a dead letter.
   role_tasks: `(guild_id, chat_id, version, created_at, state)
     SELECT ${MEMBERS}, gen_random_uuid(), now(), CASE WHEN n % 100 = 0 THEN 'dead' ELSE 'queued' END ${OF_MEMBERS}`,
   known_ranks: `(guild_id, chat_id, game_id, ranks) SELECT ${MEMBERS}, n, '{"501": [1]}' ${OF_MEMBERS}`,
@@ -85,7 +85,7 @@ function ofQueue(table: QueueTable, { name, due }: { name: string; due: string }
   return [
     [`due ${name}`, (on) => store(on).due('', 100, 2), [due, due, due]],
     [`take of ${name}`, (on) => store(on).take(guildId, id, 1_000), [`${name}_pkey`]],
-    // A guild has one rank poll, which the index of due items finds too.
+    // A guild has one row in rank_polls, so PostgreSQL may use the index of due items instead of the primary key.
     [`renewal of ${name}`, (on) => store(on).renew(item, 1_000), [id === 'ranks' ? due : `${name}_pkey`]],
     [`end of ${name}`, (on) => store(on).delete(item), [id === 'ranks' ? due : `${name}_pkey`]],
   ];

@@ -68,7 +68,7 @@ export async function endInvite(
   return row.expiresAt;
 }
 
-/** Returns those of the accounts that have an invite that they may still accept, or accepted just now. */
+/** Returns the accounts whose invite has not expired, or was accepted a moment ago. */
 export async function findInvited(on: Queryable, guildId: string, chatIds: readonly string[]): Promise<string[]> {
   const found = await on.query<{ chatId: string }>(
     `SELECT chat_id AS "chatId" FROM members.role_invites

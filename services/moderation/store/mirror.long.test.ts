@@ -32,7 +32,7 @@ let database: Database;
 const SEEDS: Record<string, string> = {
   mirrored_universes: `(guild_id, universe_id, exclude_alts, run_at)
     SELECT (900000000000000000 + n)::text, n, false, now() + n * interval '1 second' FROM generate_series(1, ${GUILDS}) n`,
-  // Half of the bans are permanent; a mute for every tenth of them.
+  // Every second row is permanent, and every tenth is a mute instead of a ban.
   punishments: `(guild_id, id, kind, game_id, place_id, reason, created_at, expires_at, updated_at)
     SELECT '${GUILD}', n, CASE WHEN n % 10 = 0 THEN 'mute' ELSE 'ban' END, n, 0, 'Cheats', now(),
       CASE WHEN n % 2 = 0 THEN 'infinity' ELSE now() + n * interval '1 minute' END, now() FROM generate_series(1, ${ROWS}) n`,
