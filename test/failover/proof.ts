@@ -5,7 +5,6 @@ import { LONG } from '../measure/bounds.ts';
 import { printFigure, round } from '../measure/figures.ts';
 import { PATIENCE } from '../patience.ts';
 import { testRedisUrl } from '../redis/database.ts';
-import { GUILDS } from '../restore/community.ts';
 import { connected } from '../restore/content.ts';
 import { DATABASE } from '../restore/installed-system.ts';
 import { expectEveryEventOnce, verifyAudit } from '../restore/restored-system.ts';
@@ -14,7 +13,7 @@ import { expectEventsWithoutGaps, expectStoredOnce } from './comparisons.ts';
 import type { ClusterNode } from './node.ts';
 import { identities, untilListening, untilSwitched, watchAuth } from './processes.ts';
 import { Revocations } from './revocations.ts';
-import { SteadyWriter } from './steady-writer.ts';
+import { GUILDS, SteadyWriter } from './steady-writer.ts';
 
 /** The time in which requests must succeed again once a server accepts writes. */
 const BACK_MS = 10_000;
@@ -111,6 +110,8 @@ export class Proof {
     const accepting = performance.now();
     const back = await vi.waitUntil(() => this.#writer.allKindsAt(accepting), WAIT);
     this.#measured.push({ fault, accepting: accepting - begun, back: back - accepting });
+    const times = `a server accepts writes after ${round((accepting - begun) / 1_000)} s`;
+    console.log(`${fault}: ${times}, requests succeed ${round((back - accepting) / 1_000)} s later`);
     expectWithin(`${fault}: time until requests succeed`, back - accepting, BACK_MS);
     await causing;
     this.#rejectedDuring.push(await revoking);

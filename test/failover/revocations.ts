@@ -5,7 +5,7 @@ import type { Deployment } from '../failure/deployment.ts';
 import { scrape } from '../measure/metrics.ts';
 import { PATIENCE } from '../patience.ts';
 import { databaseRows } from '../postgres/database.ts';
-import { GUILDS } from '../restore/community.ts';
+import { GUILDS } from './steady-writer.ts';
 
 const PROBE_EVERY_MS = 100;
 const PATH = '/lookup/chat/930000000001000000';

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setInterval as every } from 'node:timers/promises';
 import { Writer } from '../failure/writer.ts';
-import { GUILDS } from '../restore/community.ts';
 
 /** The pause in milliseconds between two writes, so that 50 begin in a second. */
 const WRITE_EVERY_MS = 20;
+/** Enough that none reaches a rate limit, although all open writes are repeated every second while no server accepts them. */
+export const GUILDS = Array.from({ length: 240 }, (_, index) => `90000000000000${index + 2000}`);
 /** While so many writes are not acknowledged yet, no further ones begin. */
 const MAX_OPEN = 150;
 const MAX_PAUSE_MS = 1_000;
@@ -28,7 +29,7 @@ const REQUESTS = {
   }),
   action: (_guild: string, gameId: number): Request => ({
     path: '/staff/game/action',
-    body: { actor_game_id: gameId, action_type: 'kick' },
+    body: { actor_game_id: gameId, action_type: 'kick', action_id: randomUUID() },
   }),
   heartbeat: (_guild: string, gameId: number): Request => ({
     path: '/game/servers/heartbeat',
@@ -83,8 +84,12 @@ export class SteadyWriter {
     await Promise.all(this.#open);
   }
 
-  /** When a write of each kind was acknowledged for the first time after a moment; undefined if one was not yet. */
+  /**
+   * When a write of each kind was acknowledged for the first time after a moment; undefined if one was not yet. Throws if a
+   * write was rejected.
+   */
   allKindsAt(after: number): number | undefined {
+    if (this.faults.length > 0) throw this.faults[0];
     const first = KINDS.map((kind) => this.acknowledged.find((write) => write.kind === kind && write.at > after));
     return first.includes(undefined) ? undefined : Math.max(...first.map((write) => write?.at ?? 0));
   }
