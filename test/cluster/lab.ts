@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { run } from './kubectl.ts';
+import { shareCpuAsNodesDo } from './node-shares.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 
@@ -30,6 +31,7 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   const state = resolve(LAB_STATE ?? join(REPOSITORY, '.cache', 'lab'));
   const wasUp = existsSync(join(state, 'pids'));
   if (!wasUp) await bringUp(lab, state, report);
+  shareCpuAsNodesDo(state);
   process.env['KUBECONFIG'] = join(state, 'pki', 'admin.conf');
   const close = async () => void (wasUp || (await run(join(lab, 'down.sh'), [state, '--purge'])));
   try {
