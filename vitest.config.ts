@@ -15,6 +15,9 @@ const RESTORE = 'test/restore/**/*.restore.test.ts';
 /** `npm run test:failover` runs these. */
 const FAILOVER = 'test/failover/**/*.failover.test.ts';
 
+/** `npm run test:citus` runs these, and other integration tests on the same cluster. */
+const CITUS = 'test/citus/**/*.citus.test.ts';
+
 /** A test that replaces modules, and therefore needs modules of its own. */
 const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
 
@@ -28,6 +31,26 @@ const integration = {
   hookTimeout: 60_000,
   expect: { poll: PATIENCE },
 } as const;
+
+/** `npm run test:citus`: integration tests on a Citus cluster, by default those of test/citus/files.ts. */
+const citus = {
+  test: {
+    ...integration,
+    name: 'citus',
+    globalSetup: './test/citus/citus.setup.ts',
+    include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
+    exclude: [
+      '**/*.unit.test.ts',
+      '**/*.helm.test.ts',
+      '**/node_modules/**',
+      RESTORE,
+      FAILOVER,
+      REPLACES_MODULES,
+      UPGRADE,
+    ],
+    isolate: false,
+  },
+};
 
 export default defineConfig({
   test: {
@@ -57,6 +80,7 @@ export default defineConfig({
             '**/node_modules/**',
             RESTORE,
             FAILOVER,
+            CITUS,
             REPLACES_MODULES,
             UPGRADE,
           ],
@@ -69,6 +93,7 @@ export default defineConfig({
       {
         test: { ...integration, name: 'isolated', include: [REPLACES_MODULES] },
       },
+      ...(process.env['TEST_CITUS'] ? [citus] : []),
       {
         // `npm run test:chart`: tests that need Helm, in LAB_BIN or on the path.
         test: {

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
 import { type MigrateOptions, migrateServices } from '#kit/postgres/migrate.ts';
-import { databaseUrl, type Environment, number, readConfig } from '#kit/service/config.ts';
+import { databaseUrl, type Environment, flag, number, readConfig } from '#kit/service/config.ts';
 import { allMigrations } from './all-migrations.ts';
+import { distributeTables } from './citus/distribute.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 
 const RETRY_MS = 500;
@@ -18,6 +19,8 @@ export const migrateVariables = {
   MIGRATE_WAIT_SECONDS: number(0, 0, 3600),
   /** How long each migration and each role may wait for locks that other sessions hold. */
   MIGRATE_LOCK_WAIT_SECONDS: number(300, 1, 86_400),
+  /** Distributes the tables over the nodes of a Citus cluster (deploy/operations/citus.md). */
+  CITUS: flag(false),
 };
 
 /** Applies all missing migrations to a database. Returns their names, such as `service/0001_name`. */
@@ -59,6 +62,7 @@ async function main(environment: Environment): Promise<void> {
   for (const name of applied) console.log(`applied ${name}`);
   if (applied.length === 0) console.log('nothing to migrate');
   const services = allMigrations().map(({ service }) => service);
+  if (config.CITUS) for (const change of await distributeTables(url, services, options)) console.log(change);
   for (const change of await prepareRoles(url, rolesOf(services, environment), options)) console.log(change);
 }
 

@@ -11,6 +11,10 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The server on which the tests create their databases. */
     postgresUrl: string;
+    /** All servers that have a part of each database: several with Citus, otherwise only that of `postgresUrl`. */
+    databaseNodes: string[];
+    /** The settings of each test database, such as `work_mem = '8MB'`. */
+    databaseSettings: string[];
     /** The name of a database with all migrations, which each test database is a copy of. */
     templateDatabase: string;
     redisUrl: string;
@@ -45,6 +49,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     if (!postgres || !redis) throw new Error('a server did not start');
     await createTemplate(postgres.url);
     project.provide('postgresUrl', postgres.url);
+    project.provide('databaseNodes', [postgres.url]);
+    project.provide('databaseSettings', []);
     project.provide('templateDatabase', TEMPLATE);
     project.provide('redisUrl', redis.url);
     project.provide('appFolder', join(folder, 'app'));

@@ -150,6 +150,18 @@ test.each(VALUE_SETS)(
   },
 );
 
+test.each([true, false])(
+  'with database.citus: %s, only the migration knows whether tables are distributed',
+  async (citus) => {
+    const all = await render({ files: [valueSet('production')], values: { database: { citus } } });
+    const job = all.find(({ kind, metadata }) => kind === 'Job' && metadata.name.includes('-migrate'));
+    const variable = '{"name":"CITUS","value":"true"}';
+    expect(JSON.stringify(job).includes(variable)).toBe(citus);
+    const others = all.filter((one) => one !== job);
+    expect(JSON.stringify(others)).not.toContain('"CITUS"');
+  },
+);
+
 test('with several database hosts, all processes follow the one that accepts writes, and may reach each', async () => {
   const database = { host: '', hosts: ['db-1.example', 'db-2.example:5433', '[::1]'], port: 6432 };
   const all = await render({ files: [valueSet('production')], values: { database } });

@@ -1,7 +1,7 @@
 // With Citus each table is distributed by guild, a reference table, or declared as local, also one that a later migration adds.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
-import { MIGRATIONS_TABLE, PLACEMENTS } from './citus-placements.ts';
+import { MIGRATIONS_TABLE, PLACEMENTS } from '../../deploy/citus/placements.ts';
 import { SERVICES } from './sources.ts';
 
 interface Table {

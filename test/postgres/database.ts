@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import { inject } from 'vitest';
 import { type Database, openDatabase } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
@@ -11,14 +11,23 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
+/** The SQL state of an attempt to drop a database that is in use. */
+const IN_USE = '55006';
+/** The daemon of Citus may connect to a database again while it is dropped. */
+const DROP_ATTEMPTS = 5;
+
 /** Creates a database with all migrations applied, as a copy of the template, within some hundredths of a second. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   // Copying files takes about half the CPU time of copying pages through the server's cache.
-  await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
-  const url = new URL(inject('postgresUrl'));
+  await onEachNode(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
+  const server = inject('postgresUrl');
+  for (const setting of inject('databaseSettings')) {
+    await databaseRows(server, `ALTER DATABASE ${name} SET ${setting}`);
+  }
+  const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  return { url: url.href, drop: () => onEachNode(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, DROP_ATTEMPTS) };
 }
 
 /** Runs one statement on a new connection, without a timeout, and returns its rows. */
@@ -42,8 +51,14 @@ export async function openTestPool(url: string): Promise<Database> {
   return openDatabase({ url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
 }
 
-async function execute(statement: string): Promise<void> {
-  await databaseRows(inject('postgresUrl'), statement);
+/** Runs a statement about databases on each server that has a part of them, several times if a database is in use. */
+async function onEachNode(statement: string, attempts = 1): Promise<void> {
+  const run = (url: string, left: number): Promise<unknown> =>
+    databaseRows(url, statement).catch((error: unknown) => {
+      if (left > 1 && error instanceof DatabaseError && error.code === IN_USE) return run(url, left - 1);
+      throw error;
+    });
+  await Promise.all(inject('databaseNodes').map((url) => run(url, attempts)));
 }
 
 /** The names of the tables in some schemas that have rows of a guild, sorted. */

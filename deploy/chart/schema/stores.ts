@@ -25,6 +25,7 @@ export const stores = {
     name: identifier.max(50),
     addressSecret: group({ name, hostKey: key, portKey: key, nameKey: key }),
     direct: group({ host: server, port }),
+    citus: flag,
     maxConnections: z.int().min(0),
     existingSecret: name,
     credentials: group(Object.fromEntries(roles.map((role) => [role, credentials]))),

@@ -1,0 +1,100 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { databaseRows } from '../postgres/database.ts';
+import type { Installation } from '../restore/installation.ts';
+import { createFolder, Server } from '../restore/server.ts';
+
+const WORKERS = 2;
+const SETTINGS: Record<string, string> = {
+  shared_preload_libraries: 'citus',
+  // Shards are moved by logical replication.
+  wal_level: 'logical',
+  max_connections: '400',
+  // For transactions that change several nodes.
+  max_prepared_transactions: '400',
+  // Each database has a daemon.
+  max_worker_processes: '64',
+  // Enough to have several on each worker.
+  'citus.shard_count': '4',
+};
+/** Nothing survives a crash, like in the other integration tests. */
+const VOLATILE: Record<string, string> = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  max_wal_size: '8GB',
+  checkpoint_timeout: '1h',
+};
+const ADDRESS = '127.0.0.1';
+
+/** With CITUS_LOGS the servers write what they log into that folder, which their user may write: one file per connection. */
+function logSettings(folder = process.env['CITUS_LOGS']): Record<string, string> {
+  if (!folder) return {};
+  return { logging_collector: 'on', log_directory: folder, log_filename: 'node-%p.log', log_line_prefix: '%p %a %d ' };
+}
+
+export interface ClusterOptions {
+  /** Exists, and the user of the servers may enter it. */
+  folder: string;
+  /** False if the data has to survive the end of a server. */
+  isVolatile?: boolean;
+}
+
+/** A Citus cluster on this machine: a coordinator and workers, each a server of its own. */
+export class CitusCluster {
+  readonly coordinator: Server;
+  readonly workers: readonly Server[];
+
+  private constructor([coordinator, ...workers]: Server[]) {
+    if (!coordinator) throw new Error('there is no coordinator');
+    this.coordinator = coordinator;
+    this.workers = workers;
+  }
+
+  static async start(installation: Installation, { folder, isVolatile = true }: ClusterOptions): Promise<CitusCluster> {
+    const access = join(createFolder(join(folder, 'access')), 'pg_hba.conf');
+    // The nodes connect to each other without passwords.
+    writeFileSync(access, `host all all ${ADDRESS}/32 trust\nhost replication all ${ADDRESS}/32 trust\n`, {
+      mode: 0o644,
+    });
+    const settings = { ...SETTINGS, ...logSettings(), ...(isVolatile && VOLATILE), hba_file: access };
+    const nodes = Array.from({ length: 1 + WORKERS }, (_, number) => join(folder, `node-${number}`));
+    return new CitusCluster(await Promise.all(nodes.map((node) => Server.create(installation, node, { settings }))));
+  }
+
+  /** The coordinator, and then the workers. */
+  get nodes(): readonly Server[] {
+    return [this.coordinator, ...this.workers];
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+}
+
+/**
+ * Creates a database without tables on the nodes of a cluster, and returns its URL on the coordinator. `nodes` are URLs, the
+ * coordinator's first.
+ */
+export async function createCitusDatabase(nodes: readonly string[], name: string): Promise<string> {
+  const urls = nodes.map((node) => {
+    const url = new URL(node);
+    url.pathname = `/${name}`;
+    return url;
+  });
+  const [coordinator, ...workers] = urls;
+  if (!coordinator) throw new Error('there is no coordinator');
+  await Promise.all(
+    urls.map(async (url, index) => {
+      const locale = `LOCALE 'C.UTF-8' TEMPLATE template0`;
+      await databaseRows(nodes[index] as string, `CREATE DATABASE ${name} ENCODING 'UTF8' ${locale}`);
+      await databaseRows(url.href, 'CREATE EXTENSION citus');
+    }),
+  );
+  await databaseRows(coordinator.href, 'SELECT citus_set_coordinator_host($1, $2)', [ADDRESS, coordinator.port]);
+  for (const { port } of workers) {
+    await databaseRows(coordinator.href, 'SELECT citus_add_node($1, $2)', [ADDRESS, port]);
+  }
+  return coordinator.href;
+}
