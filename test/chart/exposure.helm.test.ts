@@ -107,7 +107,7 @@ test('a CA may be in a ConfigMap, wherever it may be in a Secret', async () => {
   };
   expect(mounted('auth').sort()).toEqual(['database-ca', 'oidc-ca', 'platforms-ca', 'tracing-ca']);
   expect(mounted('members').sort()).toEqual(['database-ca', 'platforms-ca', 'redis-ca', 'tracing-ca']);
-  expect(mounted('events').sort()).toEqual(['database-ca', 'tracing-ca', 'webhooks-ca']);
+  expect(mounted('events').sort()).toEqual(['database-ca', 'redis-ca', 'tracing-ca', 'webhooks-ca']);
   expect(mounted('gateway').sort()).toEqual(['redis-ca', 'tracing-ca']);
 });
 

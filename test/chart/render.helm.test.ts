@@ -155,7 +155,10 @@ const OTHERS: Record<string, Json> = {
 };
 
 /** Values beside a setting that it requires, and that are rejected without it. */
-const REQUIRED: Record<string, JsonObject> = { 'tls.mode': { issuerRef: { name: 'other' } } };
+const REQUIRED: Record<string, JsonObject> = {
+  'tls.mode': { issuerRef: { name: 'other' } },
+  'database.hosts': { host: '' },
+};
 
 /** Values that change nothing outside of a cluster, or only reject others: secrets.helm.test.ts, capacity.helm.test.ts. */
 const WITHOUT_OUTPUT = ['restartOnSecretChange', 'database.maxConnections'];

@@ -91,10 +91,10 @@ test('of an object with a CA only the certificate is mounted, and only its chang
   };
   const all = podTemplates(await render({ values: { ...OWN_SERVERS, ...values } }));
   const items = (key: string) => [{ key, path: key }];
-  expect(podOf(all, 'gateway').spec.volumes).toEqual([
-    { name: 'redis-ca', secret: { secretName: 'redis-ca', defaultMode: 0o440, items: items('root.crt') } },
-  ]);
+  const redis = { name: 'redis-ca', secret: { secretName: 'redis-ca', defaultMode: 0o440, items: items('root.crt') } };
+  expect(podOf(all, 'gateway').spec.volumes).toEqual([redis]);
   expect(podOf(all, 'events').spec.volumes).toEqual([
+    redis,
     { name: 'webhooks-ca', configMap: { name: 'company', items: items('ca.crt') } },
   ]);
   const ca = { 'root.crt': 'one', 'root.key': 'one' };
