@@ -38,8 +38,7 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
   try {
     for (let round = 1; round <= stage.rounds; round += 1) {
       const found = { off: 0, on: 0, same: 0 };
-      // The order changes, because a machine becomes slower or faster during a round.
-      for (const kind of round % 2 === 0 ? KINDS.toReversed() : KINDS) found[kind] = await cpuOf(stage, pairs[kind]);
+      for (const kind of orderOf(round)) found[kind] = await cpuOf(stage, pairs[kind]);
       rounds.push(found);
       const { off, on, same } = found;
       console.log(`round ${round}: ${shown(off)} without traces, ${shown(same)} again, ${shown(on)} with 1 % sampled`);
@@ -54,6 +53,15 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
     }
     await collector.stop();
   }
+}
+
+/**
+ * The order of a round: each kind is first, second and last equally often, and none is measured twice in a row, because
+ * the second time finds warm caches.
+ */
+function orderOf(round: number): readonly (typeof KINDS)[number][] {
+  const first = round % KINDS.length;
+  return [...KINDS.slice(first), ...KINDS.slice(0, first)];
 }
 
 const shown = (microseconds: number) => `${microseconds.toFixed(1)} µs`;
