@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { type Child, findProgram, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { installOnDebian } from '../debian.ts';
@@ -91,6 +92,7 @@ export class PatroniCluster implements Cluster {
     failed.heal();
     const member = this.#memberOf(failed);
     if (member.process?.exit()) await this.#startMember(member);
+    await this.#untilPromotable();
   }
 
   async stop(): Promise<void> {
@@ -117,6 +119,19 @@ export class PatroniCluster implements Cluster {
     const primary = await untilAccepting(this.nodes);
     await untilReplicated(this, primary);
     await prepare(primary);
+    await this.#untilPromotable();
+  }
+
+  /**
+   * Waits until Patroni has stored in etcd which standby is synchronous: it promotes no other one. PostgreSQL knows it up to
+   * two of Patroni's rounds earlier, and a primary that fails in between has no successor.
+   */
+  async #untilPromotable(): Promise<void> {
+    const isPromotable = async () => {
+      const found = await Promise.all(this.#members.map(({ rest }) => rolesAt(rest.port)));
+      return found.some((roles) => roles.includes('sync_standby'));
+    };
+    await vi.waitUntil(isPromotable, { timeout: READY_MS, interval: 200 });
   }
 
   async #startEtcd(port: number, peerPort: number): Promise<void> {
@@ -183,6 +198,17 @@ export class PatroniCluster implements Cluster {
 
   #folderOf(node: ClusterNode): string {
     return join(this.#folder, node.name);
+  }
+}
+
+/** The roles of all members as one of them knows them; none if it does not respond. */
+async function rolesAt(port: number): Promise<string[]> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/cluster`, { signal: AbortSignal.timeout(1_000) });
+    const { members } = (await response.json()) as { members: { role: string }[] };
+    return members.map(({ role }) => role);
+  } catch {
+    return [];
   }
 }
 
