@@ -24,6 +24,17 @@ const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
 /** Starts the processes of the previous release and of this one, one after another, which takes minutes. */
 const UPGRADE = 'test/upgrade/upgrade.test.ts';
 
+/** Tests that other projects run. */
+const NOT_INTEGRATION = [
+  '**/*.unit.test.ts',
+  '**/*.helm.test.ts',
+  '**/node_modules/**',
+  RESTORE,
+  FAILOVER,
+  REPLACES_MODULES,
+  UPGRADE,
+];
+
 const integration = {
   globalSetup: './test/integration.setup.ts',
   pool: 'forks',
@@ -39,15 +50,7 @@ const citus = {
     name: 'citus',
     globalSetup: './test/citus/citus.setup.ts',
     include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-    exclude: [
-      '**/*.unit.test.ts',
-      '**/*.helm.test.ts',
-      '**/node_modules/**',
-      RESTORE,
-      FAILOVER,
-      REPLACES_MODULES,
-      UPGRADE,
-    ],
+    exclude: NOT_INTEGRATION,
     isolate: false,
   },
 };
@@ -74,16 +77,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-          exclude: [
-            '**/*.unit.test.ts',
-            '**/*.helm.test.ts',
-            '**/node_modules/**',
-            RESTORE,
-            FAILOVER,
-            CITUS,
-            REPLACES_MODULES,
-            UPGRADE,
-          ],
+          exclude: [...NOT_INTEGRATION, CITUS],
           ...integration,
           // Files share their worker's modules: importing them for each file took a quarter of the processor's time. What a
           // test changes in its process (timers, environment) it must restore.

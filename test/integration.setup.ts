@@ -13,7 +13,7 @@ declare module 'vitest' {
     postgresUrl: string;
     /** All servers that have a part of each database: several with Citus, otherwise only that of `postgresUrl`. */
     databaseNodes: string[];
-    /** The settings of each test database, such as `work_mem = '8MB'`. */
+    /** What `ALTER DATABASE … SET` sets for each test database, such as `work_mem = '8MB'`. */
     databaseSettings: string[];
     /** The name of a database with all migrations, which each test database is a copy of. */
     templateDatabase: string;

@@ -6,12 +6,12 @@ import { MIGRATIONS_TABLE, PLACEMENTS } from './placements.ts';
 
 /** Advisory lock, so that two migrations do not distribute concurrently; the number is arbitrary. */
 const LOCK = 5_042_017_329;
-/** A table is locked until its rows are moved: what waits for that lock, and what holds it, ends by itself. */
+/** Waits for the lock of a table without a limit: the sessions that hold it end their statements by their own timeouts. */
 const NO_LOCK_TIMEOUT = 'SET lock_timeout = 0';
 
 /**
  * Distributes all tables of some schemas over the nodes of a Citus cluster: by `guild_id`, as reference tables, or not
- * at all (placements.ts). Tables that are distributed already stay as they are. Returns what was done, in words.
+ * at all (placements.ts). Tables that are already distributed are not changed. Returns a line of text for each change.
  */
 export async function distributeTables(
   url: string,
@@ -34,27 +34,22 @@ export async function distributeTables(
   }
 }
 
-interface Table {
-  name: string;
-  hasGuild: boolean;
-}
-
 async function checkCluster(client: Client): Promise<void> {
-  const { rows } = await client.query<{ version: string }>(
-    `SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`,
-  );
-  if (rows.length === 0) {
+  const { rowCount: extensions } = await client.query(`SELECT FROM pg_extension WHERE extname = 'citus'`);
+  if (extensions === 0) {
     throw new Error(
       'CITUS is true, but the database lacks the extension citus: CREATE EXTENSION citus (deploy/operations/citus.md)',
     );
   }
-  const { rowCount } = await client.query(`SELECT FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards`);
-  if (rowCount === 0) {
+  const { rowCount: workers } = await client.query(
+    `SELECT FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards`,
+  );
+  if (workers === 0) {
     throw new Error('CITUS is true, but the cluster has no workers: citus_add_node (deploy/operations/citus.md)');
   }
 }
 
-/** Creates the clock and the settings of the database, also for this session. Returns what was done, in words. */
+/** Creates the clock and the settings of the database, also for this session. Returns a line of text if it made the clock. */
 async function prepareDatabase(client: Client): Promise<string[]> {
   const { rows } = await client.query<{ exists: boolean; database: string }>(
     'SELECT to_regnamespace($1) IS NOT NULL AS exists, current_database() AS database',
@@ -76,8 +71,8 @@ async function prepareDatabase(client: Client): Promise<string[]> {
  * The tables that are still to be distributed. Each foreign key refers to an earlier table, and those with triggers come
  * last, because the functions of triggers use other tables.
  */
-async function undistributed(client: Client, schemas: readonly string[]): Promise<Table[]> {
-  const { rows } = await client.query<Table>(
+async function undistributed(client: Client, schemas: readonly string[]): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; hasGuild: boolean }>(
     `WITH RECURSIVE tables AS (
        SELECT pg_class.oid, format('%I.%I', nspname, relname) AS name,
          EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'guild_id') AS "hasGuild",
@@ -101,7 +96,7 @@ async function undistributed(client: Client, schemas: readonly string[]): Promis
       `${unplaced.map(({ name }) => name).join(', ')}: no guild_id, and not in deploy/citus/placements.ts`,
     );
   }
-  return rows.filter(({ name }) => PLACEMENTS[name]?.kind !== 'local');
+  return rows.map(({ name }) => name).filter((name) => PLACEMENTS[name]?.kind !== 'local');
 }
 
 const referenceTables = () =>
@@ -111,11 +106,11 @@ const referenceTables = () =>
  * Moves the rows of a table in one transaction, so that an interruption leaves the table as it was. Its triggers exist
  * again afterwards: they would change and count the rows that are moved, as if they were new.
  */
-async function distribute(client: Client, table: Table): Promise<void> {
+async function distribute(client: Client, table: string): Promise<void> {
   const { rows: triggers } = await client.query<{ drop: string; create: string }>(
     `SELECT format('DROP TRIGGER %I ON %s', tgname, tgrelid::regclass) AS drop, pg_get_triggerdef(oid) AS create
      FROM pg_trigger WHERE tgrelid = $1::regclass AND NOT tgisinternal ORDER BY tgname`,
-    [table.name],
+    [table],
   );
   await client.query('BEGIN');
   try {
@@ -129,19 +124,19 @@ async function distribute(client: Client, table: Table): Promise<void> {
   }
 }
 
-async function moveRows(client: Client, { name }: Table): Promise<void> {
-  if (PLACEMENTS[name]) {
-    await client.query('SELECT create_reference_table($1::regclass)', [name]);
+async function moveRows(client: Client, table: string): Promise<void> {
+  if (PLACEMENTS[table]) {
+    await client.query('SELECT create_reference_table($1::regclass)', [table]);
     return;
   }
   const { rows } = await client.query<{ name: string }>(
     `SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE partmethod = 'h' ORDER BY 1 LIMIT 1`,
   );
   await client.query(`SELECT create_distributed_table($1::regclass, 'guild_id', colocate_with => $2)`, [
-    name,
+    table,
     rows[0]?.name ?? 'none',
   ]);
 }
 
-const describe = ({ name }: Table) =>
-  PLACEMENTS[name] ? `copied ${name} to all nodes` : `distributed ${name} by guild_id`;
+const describe = (table: string) =>
+  PLACEMENTS[table] ? `copied ${table} to all nodes` : `distributed ${table} by guild_id`;

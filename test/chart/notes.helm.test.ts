@@ -16,7 +16,7 @@ type Options = { values?: Json; files?: readonly string[] };
 /** What Helm prints after an installation. */
 async function notesWith({ values = {}, files = [] }: Options, helm: string): Promise<string> {
   const words = ['install', 'guild', CHART, '--namespace', 'guild-data', '--dry-run=client'];
-  // Helm 3 reads the version of a Kubernetes API server even in a dry run.
+  // Helm 3 asks the Kubernetes API server for its version even with --dry-run=client.
   words.push('--kubeconfig', server.kubeconfig, '--disable-openapi-validation');
   words.push(...files.flatMap((file) => ['--values', file]), '--values', '-');
   const [, notes = ''] = (await runHelm(words, helm, JSON.stringify(values))).split(/^NOTES:$/m);

@@ -27,7 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     const redis = await startTestRedis(join(folder, 'redis'));
     started.push(redis);
-    const cluster = await CitusCluster.start(installation, { folder: createFolder(join(folder, 'citus')) });
+    const cluster = await CitusCluster.start(installation, createFolder(join(folder, 'citus')));
     started.push(cluster);
     const nodes = cluster.nodes.map((node) => node.url('postgres'));
     await createTemplate(nodes);
@@ -48,8 +48,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /**
- * Creates a database with all tables, of which each test gets a copy: the metadata of Citus is in tables of the database,
- * so a copy of the database of each node is a distributed database as well.
+ * Creates the template of the test databases, with all tables, on each node. Citus stores in ordinary tables where the shards
+ * are, so copying the template with CREATE DATABASE on each node makes another distributed database.
  */
 async function createTemplate(nodes: readonly string[]): Promise<void> {
   const url = await createCitusDatabase(nodes, TEMPLATE);

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { VOLATILE } from '#local/postgres.ts';
 import { databaseRows } from '../postgres/database.ts';
 import type { Installation } from '../restore/installation.ts';
 import { createFolder, Server } from '../restore/server.ts';
@@ -9,7 +10,7 @@ const SETTINGS: Record<string, string> = {
   shared_preload_libraries: 'citus',
   // Shards are moved by logical replication.
   wal_level: 'logical',
-  max_connections: '400',
+  max_wal_senders: '10',
   // For transactions that change several nodes.
   max_prepared_transactions: '400',
   // Each database has a daemon.
@@ -17,28 +18,12 @@ const SETTINGS: Record<string, string> = {
   // Enough to have several on each worker.
   'citus.shard_count': '4',
 };
-/** Nothing survives a crash, like in the other integration tests. */
-const VOLATILE: Record<string, string> = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  autovacuum: 'off',
-  max_wal_size: '8GB',
-  checkpoint_timeout: '1h',
-};
 const ADDRESS = '127.0.0.1';
 
 /** With CITUS_LOGS the servers write what they log into that folder, which their user may write: one file per connection. */
 function logSettings(folder = process.env['CITUS_LOGS']): Record<string, string> {
   if (!folder) return {};
   return { logging_collector: 'on', log_directory: folder, log_filename: 'node-%p.log', log_line_prefix: '%p %a %d ' };
-}
-
-export interface ClusterOptions {
-  /** Exists, and the user of the servers may enter it. */
-  folder: string;
-  /** False if the data has to survive the end of a server. */
-  isVolatile?: boolean;
 }
 
 /** A Citus cluster on this machine: a coordinator and workers, each a server of its own. */
@@ -52,18 +37,22 @@ export class CitusCluster {
     this.workers = workers;
   }
 
-  static async start(installation: Installation, { folder, isVolatile = true }: ClusterOptions): Promise<CitusCluster> {
+  /**
+   * Starts the servers with their data below `folder`, which exists and which their user may enter. The data does not
+   * survive a crash, as in the other integration tests.
+   */
+  static async start(installation: Installation, folder: string): Promise<CitusCluster> {
     const access = join(createFolder(join(folder, 'access')), 'pg_hba.conf');
     // The nodes connect to each other without passwords.
     writeFileSync(access, `host all all ${ADDRESS}/32 trust\nhost replication all ${ADDRESS}/32 trust\n`, {
       mode: 0o644,
     });
-    const settings = { ...SETTINGS, ...logSettings(), ...(isVolatile && VOLATILE), hba_file: access };
+    const settings = { ...VOLATILE, ...SETTINGS, ...logSettings(), hba_file: access };
     const nodes = Array.from({ length: 1 + WORKERS }, (_, number) => join(folder, `node-${number}`));
     return new CitusCluster(await Promise.all(nodes.map((node) => Server.create(installation, node, { settings }))));
   }
 
-  /** The coordinator, and then the workers. */
+  /** All servers of the cluster: first the coordinator, then the workers. */
   get nodes(): readonly Server[] {
     return [this.coordinator, ...this.workers];
   }

@@ -27,7 +27,7 @@ interface Program {
   lines: string[];
 }
 
-/** Runs `deploy/migrate.ts` to its end. */
+/** Runs `deploy/migrate.ts` as a process, and returns its exit status and the lines that it printed. */
 async function migrate(environment: Record<string, string>): Promise<Program> {
   const program = promisify(execFile)(process.execPath, [pathOf('deploy/migrate.ts')], { env: environment });
   const { stdout, stderr, code } = await program.then(

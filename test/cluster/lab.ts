@@ -31,10 +31,10 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   const state = resolve(LAB_STATE ?? join(REPOSITORY, '.cache', 'lab'));
   const wasUp = existsSync(join(state, 'pids'));
   if (!wasUp) await bringUp(lab, state, report);
-  shareCpuAsNodesDo(state);
   process.env['KUBECONFIG'] = join(state, 'pki', 'admin.conf');
   const close = async () => void (wasUp || (await run(join(lab, 'down.sh'), [state, '--purge'])));
   try {
+    shareCpuAsNodesDo(state);
     return { images: await buildImages(lab, state, report), close };
   } catch (error) {
     await close();

@@ -4,7 +4,7 @@ import { Writer } from '../failure/writer.ts';
 
 /** The pause in milliseconds between two writes, so that 50 begin in a second. */
 const WRITE_EVERY_MS = 20;
-/** Enough that none reaches a rate limit, although all open writes are repeated every second while no server accepts them. */
+/** So many guilds that none reaches its rate limit while the database is down and clients send every open write again each second. */
 export const GUILDS = Array.from({ length: 240 }, (_, index) => `90000000000000${index + 2000}`);
 /** While so many writes are not acknowledged yet, no further ones begin. */
 const MAX_OPEN = 150;

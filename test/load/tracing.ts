@@ -56,8 +56,8 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
 }
 
 /**
- * The order of a round: each kind is first, second and last equally often, and none is measured twice in a row, because
- * the second time finds warm caches.
+ * The order of a round: each kind is first, second and last equally often. None is measured twice in a row, because the
+ * CPU's caches still have the code and data of those processes the second time.
  */
 function orderOf(round: number): readonly (typeof KINDS)[number][] {
   const first = round % KINDS.length;
