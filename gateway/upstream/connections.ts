@@ -14,10 +14,11 @@ export const MAX_IDLE = 256;
 
 /**
  * The minimum age at which a connection to a service is closed after its response. A new connection may lead to a new
- * replica. Each connection has a random maximum age, so that they do not all reconnect at the same time.
+ * replica. Each connection has a random maximum age, so that they do not all reconnect at the same time. A quiet gateway
+ * has few connections, so they must reconnect several times within the 30 s in which a new replica gets its share.
  */
-export const MIN_AGE_MS = 10_000;
-export const MAX_AGE_MS = 20_000;
+export const MIN_AGE_MS = 5_000;
+export const MAX_AGE_MS = 10_000;
 
 /** Returns when a connection that is opened now expires, by performance.now(). */
 export type Expiry = () => number;

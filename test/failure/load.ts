@@ -33,8 +33,11 @@ const TICK_MS = 10;
  */
 export const IDLE_MS = 1_000;
 
-/** Sends requests at a constant rate over persistent connections, without retries, until it is stopped. */
-export function startLoad(api: string, perSecond: number, next: () => LoadRequest): Load {
+/**
+ * Sends requests at a constant rate over persistent connections, without retries, until it is stopped. The requests
+ * of each `tickMs` milliseconds are sent at once: the longer it is, the more of them are in flight together.
+ */
+export function startLoad(api: string, perSecond: number, next: () => LoadRequest, tickMs = TICK_MS): Load {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const good = new Map<string, number>();
   const failed: string[] = [];
@@ -64,7 +67,7 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
         inFlight.add(sending);
         sent++;
       }
-      await wait(TICK_MS);
+      await wait(tickMs);
     }
     await Promise.all(inFlight);
     agent.destroy();

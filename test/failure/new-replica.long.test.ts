@@ -10,8 +10,10 @@ import { type LoadRequest, startLoad } from './load.ts';
 
 /** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: amount(150, 300) }, (_, index) => `90000000000000${index + 2000}`);
-/** In milliseconds. */
+/** Requests per second. */
 const RATE = amount(100, 200);
+/** In milliseconds. So many requests are in flight together that a gateway has several connections to distribute. */
+const TICK_MS = 200;
 /** After this time a new replica must receive its share. */
 const SHARE_MS = 30_000;
 /** The share is measured over this part of the time. */
@@ -57,7 +59,7 @@ test('a third replica receives its share of requests within 30 s, and no request
   timeout: 180_000,
 }, async () => {
   const stream = requests();
-  const load = startLoad(deployment.api, RATE, () => stream.next().value);
+  const load = startLoad(deployment.api, RATE, () => stream.next().value, TICK_MS);
   await expect.poll(() => load.good.get('POST') ?? 0, { timeout: 60_000 }).toBeGreaterThan(10 * RATE);
   const third = await deployment.startReplica('lookup');
   const started = performance.now();
