@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { allMigrations } from './all-migrations.ts';
-import { prepareRoles, rolesOf } from './database-roles.ts';
+import { grantOnNewTables, prepareRoles, rolesOf } from './database-roles.ts';
 
 const PASSWORD = 'pässword "with" \'quotes\' and %';
 const suffix = randomBytes(4).toString('hex');
@@ -59,6 +59,18 @@ test.each([
   ['says what was migrated', "DELETE FROM lookup.schema_migrations WHERE name = '0001'"],
 ])('a role never %s of its own service', async (_, statement) => {
   await expect(databaseRows(as(lookup.user), statement)).rejects.toThrow(/permission denied|must be owner/);
+});
+
+test('a role may use a table of a later migration at once, before rights are granted again', async () => {
+  const absent = { service: 'lookup', user: `role_absent_${suffix}`, password: undefined };
+  const unknown = { ...lookup, service: 'unknown' };
+  await grantOnNewTables(database.url, [lookup, absent, unknown]);
+  await databaseRows(database.url, 'CREATE TABLE lookup.later (id integer GENERATED ALWAYS AS IDENTITY, name text)');
+  await databaseRows(as(lookup.user), "INSERT INTO lookup.later (name) VALUES ('a')");
+  await databaseRows(as(lookup.user), "UPDATE lookup.later SET name = 'b'");
+  expect(await databaseRows(as(lookup.user), 'SELECT name FROM lookup.later')).toEqual([{ name: 'b' }]);
+  await databaseRows(as(lookup.user), 'DELETE FROM lookup.later');
+  await expect(databaseRows(as(auth.user), 'SELECT 1 FROM lookup.later')).rejects.toThrow(/permission denied/);
 });
 
 /** Tables that a service may not write as it likes; see the tests of the audit. */

@@ -80,6 +80,33 @@ export async function prepareRoles(
   }
 }
 
+/**
+ * Gives roles that exist the rights to tables that the next migrations create, from the moment when they are created.
+ * A new process of a service starts as soon as the migrations of its service are complete, while those of other services
+ * and `prepareRoles` may take minutes.
+ */
+export async function grantOnNewTables(
+  url: string,
+  roles: readonly ServiceRole[],
+  report: MigrateOptions['report'] = () => {},
+): Promise<void> {
+  const client = await openMigrationSession(url);
+  try {
+    await takeAdvisoryLock(client, LOCK, report);
+    for (const { service, user } of roles) {
+      const exists = `SELECT 1 FROM pg_roles, pg_namespace WHERE rolname = $1 AND nspname = $2`;
+      const { rowCount } = await client.query(exists, [user, service]);
+      if (rowCount === 0) continue;
+      const grant = `ALTER DEFAULT PRIVILEGES IN SCHEMA ${client.escapeIdentifier(service)} GRANT`;
+      const role = client.escapeIdentifier(user);
+      await client.query(`${grant} SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`);
+      await client.query(`${grant} USAGE, SELECT ON SEQUENCES TO ${role}`);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
 async function makeRole(client: Client, url: string, { user, password }: ServiceRole): Promise<string | undefined> {
   if (password === undefined) return undefined;
   const name = client.escapeIdentifier(user);

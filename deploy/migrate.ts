@@ -5,7 +5,7 @@ import { type MigrateOptions, migrateServices } from '#kit/postgres/migrate.ts';
 import { databaseUrl, type Environment, flag, number, readConfig } from '#kit/service/config.ts';
 import { allMigrations } from './all-migrations.ts';
 import { distributeTables } from './citus/distribute.ts';
-import { prepareRoles, rolesOf } from './database-roles.ts';
+import { grantOnNewTables, prepareRoles, rolesOf } from './database-roles.ts';
 
 const RETRY_MS = 500;
 const CONNECT_MS = 5_000;
@@ -58,12 +58,14 @@ async function main(environment: Environment): Promise<void> {
     report: (line: string) => console.log(line),
     lockPatienceMs: config.MIGRATE_LOCK_WAIT_SECONDS * 1000,
   };
+  const services = allMigrations().map(({ service }) => service);
+  const roles = rolesOf(services, environment);
+  await grantOnNewTables(url, roles, options.report);
   const applied = await migrateAll(url, options);
   for (const name of applied) console.log(`applied ${name}`);
   if (applied.length === 0) console.log('nothing to migrate');
-  const services = allMigrations().map(({ service }) => service);
   if (config.CITUS) for (const change of await distributeTables(url, services, options)) console.log(change);
-  for (const change of await prepareRoles(url, rolesOf(services, environment), options)) console.log(change);
+  for (const change of await prepareRoles(url, roles, options)) console.log(change);
 }
 
 if (import.meta.main) {
