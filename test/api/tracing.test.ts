@@ -25,6 +25,7 @@ beforeAll(async () => {
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${TOKEN}`,
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     TRACING_SAMPLE_RATIO: '1',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
   };
   network = await startNetwork({ environment, logLines });
   key = (await network.createKey()).secret;

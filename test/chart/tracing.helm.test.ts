@@ -9,6 +9,7 @@ const SETTINGS = {
   endpoint: 'https://collector.monitoring:4318',
   sampleRatio: 0.05,
   callerSamplesPerSecond: 0,
+  sendEveryMs: 250,
   headersSecret: { name: 'collector', key: 'token' },
   caSecret: { name: 'collector-ca', key: 'root.crt' },
   resourceAttributes: { 'deployment.environment.name': 'a b,c=d' },
@@ -44,6 +45,7 @@ test('every service gets the settings of the collector, as a process reads them'
       OTEL_EXPORTER_OTLP_CERTIFICATE: '/etc/guild-data/tracing-ca/root.crt',
       TRACING_SAMPLE_RATIO: 0.05,
       TRACING_CALLER_SAMPLES_PER_SECOND: 0,
+      OTEL_BSP_SCHEDULE_DELAY: 250,
       OTEL_RESOURCE_ATTRIBUTES: {
         'k8s.namespace.name': 'guild-data',
         'guild_data.release': 'guild',
@@ -99,6 +101,7 @@ test.each<JsonObject>([
   { sampleRatio: 1.5 },
   { sampleRatio: '1 %' },
   { callerSamplesPerSecond: -1 },
+  { sendEveryMs: 1 },
   { resourceAttributes: { 'a=b': 'c' } },
   { caSecret: { name: 'a' }, caConfigMap: { name: 'b' } },
 ])('the setting %j is rejected', async (tracing) => {

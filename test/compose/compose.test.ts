@@ -72,6 +72,7 @@ function variablesOf(name: string): string[] {
 /** Variables of `.env` without which each process has its default. */
 const OPTIONAL = [
   'ACCESS_LOG_SAMPLE_RATIO',
+  'OTEL_BSP_SCHEDULE_DELAY',
   'OTEL_EXPORTER_OTLP_CERTIFICATE',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_HEADERS',

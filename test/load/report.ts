@@ -123,6 +123,7 @@ export function printTargets(results: Results): void {
   }
   if (traced) {
     target('CPU added by traces of 1 % of the requests', traced.added, 0.03);
+    target('the same, against unsampled requests to the same processes', traced.sampling, 0.03);
     console.log(
       `without traces a request takes ${fixed(traced.off)} µs; the same processes differ by ${fixed(traced.error, 3)}, with traces by ${fixed(traced.added, 3)}`,
     );

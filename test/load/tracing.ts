@@ -1,11 +1,14 @@
-import { OtlpReceiver } from '../network/otlp/receiver.ts';
+import { newSpanId, newTraceId, TRACEPARENT_HEADER, traceparentOf } from '#kit/telemetry/tracing/trace-context.ts';
+import { startCollector } from './collector.ts';
 import type { Replica } from './running.ts';
-import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
+import { requestsOf, SCENARIOS, type Scenario, withHeader } from './scenarios.ts';
 import { measureAt, median, type Stage } from './stage.ts';
 
 /** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
 const RATE = undefined;
 const SCENARIO = 'lookup by game';
+/** One of so many requests is sampled. */
+const SAMPLED_EVERY = 100;
 
 /** CPU of gateway and lookup together per request; medians of all rounds. */
 export interface Traced {
@@ -15,6 +18,8 @@ export interface Traced {
   added: number;
   /** The same for two other processes without traces: the machine's own error. */
   error: number;
+  /** What the sampled 1 % adds, as a share of what unsampled requests take in the same processes. */
+  sampling: number;
 }
 
 interface Pair {
@@ -22,32 +27,45 @@ interface Pair {
   lookup: Replica;
 }
 
-const KINDS = ['off', 'on', 'same'] as const;
+const KINDS = ['off', 'unsampled', 'same', 'sampled'] as const;
+type Kind = (typeof KINDS)[number];
 
-/** Measures what traces cost: the same requests through gateways and lookups without and with them, alternately. */
+/**
+ * Measures what traces cost: the same requests through gateways and lookups without and with them, in turns. The clients
+ * decide which requests are sampled, so that the same processes also serve requests without any sampled one.
+ */
 export async function driveTracing(stage: Stage): Promise<Traced> {
-  const collector = new OtlpReceiver();
-  await collector.start();
-  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACING_SAMPLE_RATIO: '0.01' };
-  const pairs = {
-    off: await startPair(stage, {}),
-    on: await startPair(stage, settings),
-    same: await startPair(stage, {}),
+  const collector = await startCollector();
+  const on = await startPair(stage, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    TRACING_SAMPLE_RATIO: '0',
+    TRACING_CALLER_SAMPLES_PER_SECOND: '10000',
+  });
+  const pairs = { off: await startPair(stage, {}), same: await startPair(stage, {}), unsampled: on, sampled: on };
+  const requests = {
+    off: lookups(stage, 0),
+    same: lookups(stage, 0),
+    unsampled: lookups(stage, 0),
+    sampled: lookups(stage, 1),
   };
-  const rounds: Record<(typeof KINDS)[number], number>[] = [];
+  const rounds: Record<Kind, number>[] = [];
   try {
     for (let round = 1; round <= stage.rounds; round += 1) {
-      const found = { off: 0, on: 0, same: 0 };
-      for (const kind of orderOf(round)) found[kind] = await cpuOf(stage, pairs[kind]);
+      const found = { off: 0, same: 0, unsampled: 0, sampled: 0 };
+      for (const kind of orderOf(round)) found[kind] = await cpuOf(stage, pairs[kind], requests[kind]);
       rounds.push(found);
-      const { off, on, same } = found;
-      console.log(`round ${round}: ${shown(off)} without traces, ${shown(same)} again, ${shown(on)} with 1 % sampled`);
+      console.log(`round ${round}: ${KINDS.map((kind) => `${kind} ${found[kind].toFixed(1)} µs`).join(', ')}`);
     }
-    if (collector.spans.length === 0) throw new Error('the collector has received no span');
-    const share = (kind: 'on' | 'same') => median(rounds.map((found) => found[kind] / found.off)) - 1;
-    return { off: median(rounds.map(({ off }) => off)), added: share('on'), error: share('same') };
+    if (collector.bytes() === 0) throw new Error('the collector has received no span');
+    const share = (kind: Kind, base: Kind) => median(rounds.map((found) => found[kind] / found[base])) - 1;
+    return {
+      off: median(rounds.map(({ off }) => off)),
+      added: share('sampled', 'off'),
+      error: share('same', 'off'),
+      sampling: share('sampled', 'unsampled'),
+    };
   } finally {
-    for (const { gateway, lookup } of Object.values(pairs)) {
+    for (const { gateway, lookup } of new Set(Object.values(pairs))) {
       await gateway.child.stop(5_000);
       await lookup.child.stop(5_000);
     }
@@ -56,15 +74,13 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
 }
 
 /**
- * The order of a round: each kind is first, second and last equally often. None is measured twice in a row, because the
- * CPU's caches still have the code and data of those processes the second time.
+ * The order of a round: each kind has each place equally often. No processes are measured twice in a row, because the
+ * CPU's caches still have their code and data the second time.
  */
-function orderOf(round: number): readonly (typeof KINDS)[number][] {
+function orderOf(round: number): readonly Kind[] {
   const first = round % KINDS.length;
   return [...KINDS.slice(first), ...KINDS.slice(0, first)];
 }
-
-const shown = (microseconds: number) => `${microseconds.toFixed(1)} µs`;
 
 async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promise<Pair> {
   const lookup = await system.startReplica('lookup', settings);
@@ -72,13 +88,18 @@ async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promis
   return { lookup, gateway: await system.startReplica('gateway', { ...settings, LOOKUP_HTTP_URL }) };
 }
 
-async function cpuOf(stage: Stage, { gateway, lookup }: Pair): Promise<number> {
-  const { status, ...scenario } = SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
-  const requests = requestsOf({ ...scenario, status }, stage.world);
+const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
+
+/** Requests with the header traceparent, of which `sampled` in SAMPLED_EVERY are sampled. */
+function lookups({ world }: Stage, sampled: number): string[] {
+  return requestsOf(scenario(), world).map((request, index) =>
+    withHeader(request, TRACEPARENT_HEADER, traceparentOf(newTraceId(), newSpanId(), index % SAMPLED_EVERY < sampled)),
+  );
+}
+
+async function cpuOf(stage: Stage, { gateway, lookup }: Pair, requests: string[]): Promise<number> {
   const processes = { gateway: gateway.child.pid, lookup: lookup.child.pid };
-  const { cpu } = await measureAt(stage, { host: '127.0.0.1', ports: [gateway.port], requests }, RATE, {
-    status,
-    processes,
-  });
+  const target = { host: '127.0.0.1', ports: [gateway.port], requests };
+  const { cpu } = await measureAt(stage, target, RATE, { status: scenario().status, processes });
   return (cpu['gateway'] ?? 0) + (cpu['lookup'] ?? 0);
 }

@@ -9,6 +9,8 @@
   value: {{ regexReplaceAll "[.]?0+$" (float64 .sampleRatio | printf "%.9f") "" | quote }}
 - name: TRACING_CALLER_SAMPLES_PER_SECOND
   value: {{ int .callerSamplesPerSecond | quote }}
+- name: OTEL_BSP_SCHEDULE_DELAY
+  value: {{ int .sendEveryMs | quote }}
 {{- if .headersSecret.name }}
 {{ include "guild-data.fromSecret" (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "secret" .headersSecret.name "key" .headersSecret.key) }}
 {{- end }}

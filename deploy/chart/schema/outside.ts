@@ -44,6 +44,7 @@ export const outside = {
     endpoint: orEmpty(valueOf(tracingConfig.OTEL_EXPORTER_OTLP_ENDPOINT)),
     sampleRatio: z.number().min(0).max(1),
     callerSamplesPerSecond: valueOf(tracingConfig.TRACING_CALLER_SAMPLES_PER_SECOND),
+    sendEveryMs: valueOf(tracingConfig.OTEL_BSP_SCHEDULE_DELAY),
     headersSecret: keyOf,
     caSecret: keyOf,
     caConfigMap: keyOf,

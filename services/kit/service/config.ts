@@ -207,6 +207,8 @@ export const tracingConfig = {
   TRACING_SAMPLE_RATIO: ratio(0.01),
   /** How many traces per second are sampled in addition because the client samples them, in each gateway and console. */
   TRACING_CALLER_SAMPLES_PER_SECOND: number(1, 0, 10_000),
+  /** How long, in milliseconds, spans are collected before they are sent, unless a batch is full earlier. */
+  OTEL_BSP_SCHEDULE_DELAY: number(5_000, 10, 60_000),
 };
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

@@ -58,6 +58,7 @@ test('a variable with a default may be left out or empty', () => {
     OTEL_RESOURCE_ATTRIBUTES: {},
     TRACING_SAMPLE_RATIO: 0.01,
     TRACING_CALLER_SAMPLES_PER_SECOND: 1,
+    OTEL_BSP_SCHEDULE_DELAY: 5_000,
   });
 });
 

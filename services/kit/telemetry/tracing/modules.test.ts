@@ -23,7 +23,9 @@ await import('#services/members/service.ts');
 const off = loaded();
 const { Tracer } = await import('#kit/telemetry/tracing/tracer.ts');
 const { Metrics } = await import('#kit/telemetry/metrics.ts');
-const config = { OTEL_EXPORTER_OTLP_HEADERS: {}, OTEL_RESOURCE_ATTRIBUTES: {}, TRACING_SAMPLE_RATIO: 1 };
+const config = {
+  OTEL_EXPORTER_OTLP_HEADERS: {}, OTEL_RESOURCE_ATTRIBUTES: {}, TRACING_SAMPLE_RATIO: 1, OTEL_BSP_SCHEDULE_DELAY: 100,
+};
 const start = (endpoint) =>
   Tracer.from({ ...config, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, { service: 'x', metrics: new Metrics() })?.start();
 await start(undefined);

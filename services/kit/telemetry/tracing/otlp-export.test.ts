@@ -26,6 +26,7 @@ async function start() {
     OTEL_RESOURCE_ATTRIBUTES: {},
     TRACING_SAMPLE_RATIO: 1,
     TRACING_CALLER_SAMPLES_PER_SECOND: 0,
+    OTEL_BSP_SCHEDULE_DELAY: 100,
   };
   const tracer = new Tracer(config, { service: 'sample', metrics, log });
   await tracer.start();
@@ -50,6 +51,7 @@ test('a file without a certificate is a configuration error that names the varia
     OTEL_RESOURCE_ATTRIBUTES: {},
     TRACING_SAMPLE_RATIO: 1,
     TRACING_CALLER_SAMPLES_PER_SECOND: 0,
+    OTEL_BSP_SCHEDULE_DELAY: 100,
   };
   const options = { service: 'sample', metrics: new Metrics(), log: pino({ level: 'silent' }) };
   const error = await new Tracer(config, options).start().catch((thrown: unknown) => thrown);

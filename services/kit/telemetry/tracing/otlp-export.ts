@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
-import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode, TraceState } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
@@ -13,8 +13,6 @@ import type { FinishedSpan, SpanResult } from './span.ts';
 /** The maximum number of spans that wait for the collector, or are being sent to it. Further ones are dropped. */
 const MAX_QUEUED = 4_096;
 const MAX_BATCH = 512;
-/** How long, in milliseconds, spans are collected before they are sent. */
-const DELAY_MS = 1_000;
 /** The timeout of one request to the collector with its retries, in milliseconds. */
 const EXPORT_MS = 5_000;
 /** How long the processor waits for the exporter: longer, so that the exporter itself reports its timeout. */
@@ -32,6 +30,8 @@ export interface OtlpExportOptions {
   caFile: string | undefined;
   /** Attributes of this installation that every trace has. */
   resource: Record<string, string>;
+  /** How long, in milliseconds, spans are collected before they are sent: each request to the collector costs as much CPU as hundreds of spans. */
+  delayMs: number;
   /** The name of the process. */
   service: string;
   log: Logger;
@@ -52,7 +52,7 @@ export class OtlpExport {
   #queued = 0;
   #isFailing = false;
 
-  constructor({ endpoint, headers, caFile, resource, service, log, count }: OtlpExportOptions) {
+  constructor({ endpoint, headers, caFile, resource, delayMs, service, log, count }: OtlpExportOptions) {
     this.#log = log;
     this.#count = count;
     const exporter = new OTLPTraceExporter({
@@ -68,7 +68,7 @@ export class OtlpExport {
       exporter: this.#counting(exporter),
       maxQueueSize: MAX_QUEUED,
       maxExportBatchSize: MAX_BATCH,
-      scheduledDelayMillis: DELAY_MS,
+      scheduledDelayMillis: delayMs,
       exportTimeoutMillis: PROCESSOR_MS,
     });
     this.#resource = resourceFromAttributes({
@@ -116,35 +116,23 @@ export class OtlpExport {
     else this.#log.warn({ error: error?.message }, 'traces cannot be exported, spans are dropped until they can');
   }
 
-  #readable({
-    traceId,
-    spanId,
-    parentSpanId,
-    traceState,
-    kind,
-    startedAt,
-    endedAt,
-    ...span
-  }: FinishedSpan): ReadableSpan {
-    const trace = {
-      traceId,
-      traceFlags: TraceFlags.SAMPLED,
-      ...(traceState && { traceState: new TraceState(traceState) }),
-    };
-    const attributes: Attributes =
-      span.error === undefined ? span.attributes : { ...span.attributes, 'error.type': span.error };
+  /** Names each property, because copying the rest of an object costs several times as much. */
+  #readable(span: FinishedSpan): ReadableSpan {
+    const { traceId, spanId, parentSpanId, traceState, startedAt, endedAt, error } = span;
+    const traceFlags = TraceFlags.SAMPLED;
+    const state = traceState === undefined ? undefined : new TraceState(traceState);
+    const context = { traceId, spanId, traceFlags, ...(state && { traceState: state }) };
+    const isRemote = span.kind === 'server';
     return {
       name: span.name,
-      kind: KINDS[kind],
-      spanContext: () => ({ ...trace, spanId }),
-      ...(parentSpanId !== undefined && {
-        parentSpanContext: { ...trace, spanId: parentSpanId, isRemote: kind === 'server' },
-      }),
+      kind: KINDS[span.kind],
+      spanContext: () => context,
+      ...(parentSpanId !== undefined && { parentSpanContext: { ...context, spanId: parentSpanId, isRemote } }),
       startTime: hrTime(startedAt),
       endTime: hrTime(endedAt),
       duration: hrTime(endedAt - startedAt),
-      status: { code: span.error === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
-      attributes,
+      status: { code: error === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
+      attributes: error === undefined ? span.attributes : { ...span.attributes, 'error.type': error },
       links: [],
       events: [],
       ended: true,

@@ -23,6 +23,7 @@ export interface TracingConfig {
   OTEL_RESOURCE_ATTRIBUTES: Record<string, string>;
   TRACING_SAMPLE_RATIO: number;
   TRACING_CALLER_SAMPLES_PER_SECOND: number;
+  OTEL_BSP_SCHEDULE_DELAY: number;
 }
 
 export interface TracerOptions {
@@ -111,6 +112,7 @@ export class Tracer implements Part, SpanRecorder {
       headers: config.OTEL_EXPORTER_OTLP_HEADERS,
       caFile: config.OTEL_EXPORTER_OTLP_CERTIFICATE,
       resource: config.OTEL_RESOURCE_ATTRIBUTES,
+      delayMs: config.OTEL_BSP_SCHEDULE_DELAY,
       service,
       log,
       count: (result, spans) => this.#spans.inc({ result }, spans),

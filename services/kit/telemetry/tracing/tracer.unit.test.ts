@@ -30,6 +30,7 @@ function tracerWith({ ratio = 0, callerSamples = 0 } = {}) {
       OTEL_RESOURCE_ATTRIBUTES: {},
       TRACING_SAMPLE_RATIO: ratio,
       TRACING_CALLER_SAMPLES_PER_SECOND: callerSamples,
+      OTEL_BSP_SCHEDULE_DELAY: 100,
     },
     { service: 'sample', metrics, log: pino({ level: 'silent' }) },
   );
@@ -42,6 +43,7 @@ test('without an endpoint there is no tracer', () => {
     OTEL_RESOURCE_ATTRIBUTES: {},
     TRACING_SAMPLE_RATIO: 1,
     TRACING_CALLER_SAMPLES_PER_SECOND: 1,
+    OTEL_BSP_SCHEDULE_DELAY: 100,
   };
   const options = { service: 'sample', metrics: new Metrics(), log: pino({ level: 'silent' }) };
   expect(Tracer.from(config, options)).toBeUndefined();
