@@ -35,10 +35,14 @@ afterAll(async () => {
   await receiver.stop();
 });
 
-/** Waits until the collector has a span of each of these processes. */
+/**
+ * Waits until the collector has the server's span of each of these processes: it ends last, and a process sends its spans
+ * in the order in which they end.
+ */
 async function receivedFrom(traceId: string, services: readonly string[]): Promise<ReceivedSpan[]> {
+  const servers = () => receiver.trace(traceId).filter(({ kind }) => kind === 'SPAN_KIND_SERVER');
   await expect
-    .poll(() => [...new Set(receiver.trace(traceId).map(({ service }) => service))])
+    .poll(() => [...new Set(servers().map(({ service }) => service))])
     .toEqual(expect.arrayContaining([...services]));
   return receiver.trace(traceId);
 }
