@@ -20,8 +20,7 @@ interface Finished {
   errors: string;
 }
 
-const { NODE_ENV, NODE_OPTIONS } = IMAGE.environment;
-const IMAGE_VARIABLES = { NODE_ENV, NODE_OPTIONS };
+const { ADMIN_HOST: _, ...IMAGE_VARIABLES } = IMAGE.environment;
 /** What the chart sets otherwise than the default. */
 const CHART_VARIABLES = { GRPC_REFLECTION: 'false' };
 

@@ -15,6 +15,8 @@ export const IMAGE = {
     NODE_ENV: 'production',
     // MB. The default of 16 is filled by the garbage of the start, which costs each process about 6 MB at rest.
     NODE_OPTIONS: '--max-semi-space-size=4',
+    // The C library otherwise keeps freed memory for each of Node's threads, which costs each process about 1.5 MB at rest.
+    MALLOC_ARENA_MAX: '2',
     // Probes and Prometheus connect from outside of the container.
     ADMIN_HOST: '0.0.0.0',
   },
