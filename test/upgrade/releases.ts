@@ -31,14 +31,18 @@ export function withOurKeys(release: ReleaseFiles): ReleaseFiles {
 }
 
 /** Starts a program of a release, such as `deploy/migrate.ts`. */
-export function startProgramOf(release: ReleaseFiles, words: readonly string[], databaseUrl: string): RunningScript {
+export function startProgramOf(
+  release: ReleaseFiles,
+  words: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): RunningScript {
   const [file = '', ...others] = words;
-  return runScript([process.execPath, join(release.root, file), ...others], { DATABASE_URL: databaseUrl });
+  return runScript([process.execPath, join(release.root, file), ...others], environment);
 }
 
-/** Applies the migrations of a release, as its Job does; returns what it printed. */
-export async function migrateWith(release: ReleaseFiles, databaseUrl: string): Promise<string> {
-  const script = startProgramOf(release, ['deploy/migrate.ts'], databaseUrl);
+/** Applies the migrations of a release and gives the services' roles their rights, as its Job does; returns what it printed. */
+export async function migrateWith(release: ReleaseFiles, environment: NodeJS.ProcessEnv): Promise<string> {
+  const script = startProgramOf(release, ['deploy/migrate.ts'], environment);
   const status = await script.ended;
   if (status !== 0) throw new Error(`the migrations of ${release.root} failed: ${script.output()}`);
   return script.output();

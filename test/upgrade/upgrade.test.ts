@@ -10,6 +10,7 @@ import { testRedisUrl } from '../redis/database.ts';
 import { type Checkout, checkOut } from './checkout.ts';
 import { PREVIOUS_RELEASE } from './previous-release.ts';
 import { migrateWith, type ReleaseFiles, readRelease, startProgramOf, THIS_RELEASE, withOurKeys } from './releases.ts';
+import { ServiceRoles } from './roles.ts';
 
 /** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: 20 }, (_, index) => `90000000000000${index + 1000}`);
@@ -21,6 +22,7 @@ const GATEWAY = 'gateway';
 
 let checkout: Checkout;
 let previous: ReleaseFiles;
+const roles = new ServiceRoles();
 let databaseUrl: string;
 let deployment: Deployment;
 let load: Load;
@@ -32,11 +34,11 @@ beforeAll(async () => {
   checkout = checkOut(PREVIOUS_RELEASE);
   previous = await readRelease(checkout.root);
   databaseUrl = await createEmptyDatabase();
-  await migrateWith(previous, databaseUrl);
+  await migrateWith(previous, migration());
   // A high call budget for the chat platform, because a fifth of the requests needs it.
   const environment = { DRAIN_DELAY_SECONDS: String((2 * IDLE_MS) / 1_000), CHAT_GLOBAL_RPS: '1000' };
   deployment = new Deployment({
-    databaseUrl,
+    databaseUrl: (name) => roles.urlOf(name, databaseUrl),
     redisUrl: await testRedisUrl(),
     replicas: 1,
     guilds: GUILDS,
@@ -50,8 +52,12 @@ afterAll(async () => {
   await load?.stop();
   await deployment?.stop();
   await databaseRows(inject('postgresUrl'), `DROP DATABASE IF EXISTS ${nameOf(databaseUrl)} WITH (FORCE)`);
+  await roles.drop();
   checkout?.remove();
 }, 60_000);
+
+/** The variables of the migration Job. */
+const migration = () => ({ DATABASE_URL: databaseUrl, ...roles.environment });
 
 async function createEmptyDatabase(): Promise<string> {
   const url = new URL(inject('postgresUrl'));
@@ -103,9 +109,11 @@ test('an upgrade from the previous release, and a rollback, lose no request, whi
   await expectNoFailure('before the upgrade');
 
   // The init container of a new pod waits for the schema, while the old processes serve.
-  const initContainer = startProgramOf(THIS_RELEASE, ['deploy/wait-for-schema.ts', 'auth'], databaseUrl);
+  const initContainer = startProgramOf(THIS_RELEASE, ['deploy/wait-for-schema.ts', 'auth'], {
+    DATABASE_URL: roles.urlOf('auth', databaseUrl),
+  });
   await vi.waitFor(() => expect(initContainer.output()).toContain('waiting for the database schema'), PATIENCE);
-  expect(await migrateWith(THIS_RELEASE, databaseUrl)).toContain('applied ');
+  expect(await migrateWith(THIS_RELEASE, migration())).toContain('applied ');
   expect(await initContainer.ended).toBe(0);
   await expectNoFailure('with the previous release on the new schema');
 
@@ -115,7 +123,7 @@ test('an upgrade from the previous release, and a rollback, lose no request, whi
   await replaceGateway(THIS_RELEASE, 'with this release');
 
   // A rollback runs the Job of the previous release too, which undoes nothing. The keys of the newer release stay.
-  expect(await migrateWith(previous, databaseUrl)).toContain('nothing to migrate');
+  expect(await migrateWith(previous, migration())).toContain('nothing to migrate');
   const rolledBack = withOurKeys(previous);
   await replaceServices(rolledBack, 'after a rollback of the services');
   await replaceGateway(rolledBack, 'after a rollback of all processes');
