@@ -39,6 +39,21 @@ function resultOf(modules: readonly TestModule[], errors: readonly SerializedErr
   return { counts, failures };
 }
 
+/** How many of the slowest files are named, and how long they take at least, in seconds. */
+const SLOWEST = 25;
+const SLOW_SECONDS = 10;
+
+/** One line with the files that take longest, in seconds; none if every file is quick. */
+function slowFiles(modules: readonly TestModule[]): string[] {
+  const files = modules.map((module) => ({
+    file: module.relativeModuleId,
+    seconds: module.diagnostic().duration / 1000,
+  }));
+  const slow = files.filter(({ seconds }) => seconds >= SLOW_SECONDS).sort((a, b) => b.seconds - a.seconds);
+  const named = slow.slice(0, SLOWEST).map(({ file, seconds }) => `${file} ${seconds.toFixed(0)}`);
+  return named.length > 0 ? [`slowest files, in seconds: ${named.join(', ')}`] : [];
+}
+
 /** The first line of the thrown value's message, and the lines that differ if it compared values. */
 function reasonOf(error: { message?: unknown; diff?: unknown } | undefined): string {
   const [message] = linesOf(error?.message);
@@ -52,12 +67,13 @@ function linesOf(value: unknown): string[] {
 }
 
 /**
- * Prints all measured figures, then the failures, then the result as the last line of the process, so that the end of a
+ * Prints the slowest files, all measured figures, the failures, and then the result as the last line of the process, so that the end of a
  * log is sufficient. Makes the exit status agree with the result.
  */
 export default class SummaryReporter implements Reporter {
   private result: Result = { counts: { passed: 0, failed: 1, skipped: 0 }, failures: [] };
   private readonly figures: string[] = [];
+  private slow: string[] = [];
 
   onInit(): void {
     process.once('exit', (status) => this.finish(status));
@@ -69,13 +85,14 @@ export default class SummaryReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     this.result = resultOf(modules, errors);
+    this.slow = slowFiles(modules);
   }
 
   private finish(status: number): void {
     const { counts, failures } = this.result;
     if (status !== 0 && counts.failed === 0) counts.failed = 1;
     if (status === 0 && counts.failed > 0) process.exitCode = 1;
-    for (const lines of [this.figures, failures]) {
+    for (const lines of [this.slow, this.figures, failures]) {
       if (lines.length > 0) process.stdout.write(`\n${lines.join('\n')}\n`);
     }
     process.stdout.write(`\n${summaryLine(counts)}\n`);
