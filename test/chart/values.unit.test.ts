@@ -101,6 +101,13 @@ test('the requests for memory cover what is measured, and are below the limits',
   expect(wrongRequests(tooSmall)).toEqual(['gateway uses 213 MiB, requests 192Mi of 512Mi']);
 });
 
+test('a ratio is a number, or text, as `helm --set` passes it on', () => {
+  const text = { type: 'string', pattern: expect.any(String) };
+  const ratio = { anyOf: [{ type: 'number', minimum: 0, maximum: 1 }, text] };
+  expect(schemaAt(['services', 'gateway', 'config', 'ACCESS_LOG_SAMPLE_RATIO'])).toEqual(ratio);
+  expect(schemaAt(['tracing', 'sampleRatio'])).toEqual(ratio);
+});
+
 test('no template gives a process a root secret', () => {
   expect(templates).not.toMatch(/INTERNAL_SECRETS|ADMIN_SECRETS|internal-secrets|admin-secrets/);
 });

@@ -48,7 +48,7 @@ const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .pipe(
       z
-        .number()
+        .int({ error: `must be at most ${max}`, abort: true }) // Sixteen digits may be more than the largest safe integer.
         .min(min, { error: `must be at least ${min}` })
         .max(max, { error: `must be at most ${max}` }),
     );
@@ -63,6 +63,7 @@ export const ratio = (fallback: number) =>
     .string()
     .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a number from 0 to 1, such as 0.01' })
     .transform(Number)
+    .pipe(z.number().min(0).max(1))
     .default(fallback);
 
 /** Describes an environment variable that holds a port to listen on; 0 chooses a free port. */
