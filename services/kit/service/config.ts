@@ -4,10 +4,7 @@ import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
 import { parseKeys } from '../security/process-keys.ts';
 
-/**
- * Thrown when a process starts with an invalid configuration. The message lists every configuration error, without any
- * value of the environment.
- */
+/** Thrown when a process starts with an invalid configuration. The message lists every error, without values. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -87,10 +84,7 @@ const withoutTrailingSlash = (value: string) => value.replace(/\/+$/, '');
 /** Describes an environment variable that holds a URL with one of these protocols; a trailing slash is removed. */
 export const url = (...protocols: string[]) => urlText(protocols).transform(withoutTrailingSlash);
 
-/**
- * Describes an environment variable that holds the start of URLs: it may have a path, but no credentials, query or
- * fragment.
- */
+/** Describes an environment variable that holds the start of URLs: a path is possible; credentials, query and fragment are not. */
 export const baseUrl = (...protocols: string[]) => {
   const error = 'must be a URL without query, fragment and credentials';
   return urlText(protocols)
