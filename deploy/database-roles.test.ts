@@ -150,6 +150,12 @@ test('preparing again changes nothing; another password is set, and the old one 
   await databaseRows(as(auth.user, 'another'), 'SELECT 1 FROM auth.schema_migrations');
 });
 
+test('a role that may not sign in gets LOGIN and its password', async () => {
+  await databaseRows(database.url, `ALTER ROLE ${lookup.user} NOLOGIN`);
+  expect(await prepareRoles(database.url, [lookup])).toEqual([`set the password of the role ${lookup.user}`]);
+  await databaseRows(as(lookup.user), 'SELECT 1 FROM lookup.schema_migrations');
+});
+
 test('while another session changes the rights on a table, roles are tried again', async () => {
   const other = new Client({ connectionString: database.url });
   await other.connect();

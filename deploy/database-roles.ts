@@ -41,8 +41,8 @@ const LOCK = 5_042_017_327;
 const ITERATIONS = 4096;
 /** Less than the time after which PostgreSQL ends the idle session that waits for it. */
 const CONNECT_MS = 5_000;
-/** SQL states of a wrong password and of a role without LOGIN. */
-const REFUSED = ['28P01', '28000'];
+/** The SQL state of a wrong password. 28000 is also that of a missing line in pg_hba.conf, which a new password does not add. */
+const WRONG_PASSWORD = '28P01';
 
 /** Roles from the environment: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` if the role should be created. */
 export function rolesOf(services: readonly string[], environment: NodeJS.ProcessEnv): ServiceRole[] {
@@ -110,13 +110,15 @@ export async function grantOnNewTables(
 async function makeRole(client: Client, url: string, { user, password }: ServiceRole): Promise<string | undefined> {
   if (password === undefined) return undefined;
   const name = client.escapeIdentifier(user);
-  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [user]);
-  if (rowCount === 0) {
+  const select = 'SELECT rolcanlogin FROM pg_roles WHERE rolname = $1';
+  const { rows } = await client.query<{ rolcanlogin: boolean }>(select, [user]);
+  const [role] = rows;
+  if (!role) {
     await client.query(`CREATE ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
     return `made the role ${user}`;
   }
   // Setting it again would change the salt, and a pooler that has cached the old one could no longer connect.
-  if (await canSignIn(url, user, password)) return undefined;
+  if (role.rolcanlogin && (await canSignIn(url, user, password))) return undefined;
   await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
   return `set the password of the role ${user}`;
 }
@@ -155,7 +157,7 @@ async function canSignIn(url: string, user: string, password: string): Promise<b
     await client.connect();
     return true;
   } catch (error) {
-    if (error instanceof DatabaseError && REFUSED.includes(error.code ?? '')) return false;
+    if (error instanceof DatabaseError && error.code === WRONG_PASSWORD) return false;
     throw error;
   } finally {
     await client.end().catch(() => undefined);

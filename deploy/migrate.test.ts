@@ -45,7 +45,7 @@ test('wait-for-schema.ts waits for a missing schema, prints its name, and exits 
   expect(await once(child, 'exit')).toEqual([143, null]);
 });
 
-test('while it waits, its admin port shows that and its version; it exits with 0 when the schema is complete', async () => {
+test('while it waits, its admin port shows that and its version, but no start of a process; it exits with 0 when the schema is complete', async () => {
   const database = await createTestDatabase();
   const client = new Client({ connectionString: database.url });
   await client.connect();
@@ -59,7 +59,7 @@ test('while it waits, its admin port shows that and its version; it exits with 0
   const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
   const shown = async () => {
     const text = (await (await get('/metrics'))?.text()) ?? '';
-    return text.split('\n').filter((line) => /^(schema_current|build_info)/.test(line));
+    return text.split('\n').filter((line) => /^(?:schema_current|build_info|process_|nodejs_)/.test(line));
   };
 
   await expect.poll(shown).toEqual([`build_info{version="${packageJson.version}"} 1`, 'schema_current 0']);

@@ -30,7 +30,8 @@ async function main(service: string | undefined, environment: Environment): Prom
   if (service === undefined || !known.includes(service)) throw new Error(`name one of ${known.join(', ')}`);
   const config = readConfig(variables, environment);
   const log = await createLog({ service: `${service} wait-for-schema`, level: 'info' });
-  const metrics = new Metrics();
+  // Prometheus takes an init container and the service after it for one instance: a start time here would count as a restart.
+  const metrics = new Metrics({ ofProcess: false });
   const admin = new AdminServer({
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,

@@ -24,6 +24,13 @@ export function quantile(share: number, metric: string, matchers: string, by: re
   return `histogram_quantile(${share}, ${rate(`${metric}_bucket`, matchers, ['le', ...by])})`;
 }
 
+const LIMITERS = `${INSTALLATION},job=~"guild-data/(gateway|console)"`;
+/**
+ * Gateways and consoles that count rate limits by themselves although Redis is configured, as in the alert
+ * GuildDataLimiterDegraded. Without REDIS_URL a process has no redis_connected.
+ */
+export const LIMITERS_WITHOUT_REDIS = `sum(gateway_limiter_degraded{${LIMITERS}} and on (cluster, namespace, release, job, instance) redis_connected{${LIMITERS}})`;
+
 /** What each replica of an installation reports for the whole installation. */
 const EACH = ['cluster', 'namespace', 'release', 'job'];
 

@@ -2,21 +2,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ROOT } from '#kit/files.ts';
 import { pushRelease, summaryOf, writeRelease } from './release.ts';
 import { readSettings } from './settings.ts';
 import { originOf, uncommitted } from './source.ts';
 import { readSources } from './sources.ts';
 
-const REPOSITORY = join(import.meta.dirname, '..', '..');
-
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
-  const changed = uncommitted(REPOSITORY);
+  const changed = uncommitted(ROOT);
   if (changed.length > 0) throw new Error(`commit or remove these changes first:\n${changed.join('\n')}`);
   const scratch = mkdtempSync(join(tmpdir(), 'release-'));
   try {
     const { destination } = settings;
-    const sources = await readSources(REPOSITORY, join(scratch, 'app'), originOf(REPOSITORY));
+    const sources = await readSources(ROOT, join(scratch, 'app'), originOf(ROOT));
     const folder = 'folder' in destination ? destination.folder : join(scratch, 'release');
     const release = await writeRelease(folder, destination, sources, settings);
     await pushRelease(release, destination);

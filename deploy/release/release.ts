@@ -27,13 +27,13 @@ export type Sources = {
   materials: Materials;
 };
 
-export type Signer = { key: SigningKey; builder: string };
+type Signer = { key: SigningKey; builder: string };
 
 /** A finished release in its folder. */
 export type Release = { folder: string; version: string; image: Artefact; chart: Artefact };
 
 /** `name` is how clients call it: the host of the registry, if there is one, and the repository. */
-export type Artefact = { layout: Layout; descriptor: Descriptor; name: string };
+type Artefact = { layout: Layout; descriptor: Descriptor; name: string };
 
 const IMAGE = 'guild-data';
 const CHART = 'charts/guild-data';

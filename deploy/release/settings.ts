@@ -13,14 +13,20 @@ const REGISTRY = /^oci:\/\/(?<host>[^/]+)\/(?<path>[a-z0-9]+(?:[._/-][a-z0-9]+)*
 
 const SECRETS = ['RELEASE_KEY_PASSPHRASE', 'RELEASE_PASSWORD'] as const;
 
-const environmentShape = z.object({
-  RELEASE_TO: z.string('set RELEASE_TO to a folder, or to a registry such as oci://registry.example/community').min(1),
-  RELEASE_KEY_FILE: z.string('set RELEASE_KEY_FILE to the private key that signs the release').min(1),
-  RELEASE_KEY_PASSPHRASE: z.string().optional(),
-  RELEASE_USER: z.string().optional(),
-  RELEASE_PASSWORD: z.string().optional(),
-  RELEASE_BUILDER: z.url('RELEASE_BUILDER must be a URI').default('urn:guild-data:builder:unnamed'),
-});
+const environmentShape = z
+  .object({
+    RELEASE_TO: z
+      .string('set RELEASE_TO to a folder, or to a registry such as oci://registry.example/community')
+      .min(1),
+    RELEASE_KEY_FILE: z.string('set RELEASE_KEY_FILE to the private key that signs the release').min(1),
+    RELEASE_KEY_PASSPHRASE: z.string().optional(),
+    RELEASE_USER: z.string().optional(),
+    RELEASE_PASSWORD: z.string().optional(),
+    RELEASE_BUILDER: z.url('RELEASE_BUILDER must be a URI').default('urn:guild-data:builder:unnamed'),
+  })
+  .refine(({ RELEASE_USER: user, RELEASE_PASSWORD: password }) => !user === !password, {
+    error: 'set both RELEASE_USER and RELEASE_PASSWORD, or neither',
+  });
 
 /**
  * Reads the variables of a release; the error names everything that is missing or wrong. Removes the secrets from the

@@ -32,6 +32,20 @@ test.each(['https://r.example/a', 'oci://r.example', 'oci://r.example/A', 'oci:/
   },
 );
 
+test.each([{ RELEASE_USER: 'u' }, { RELEASE_PASSWORD: 'p' }, { RELEASE_USER: 'u', RELEASE_PASSWORD: '' }])(
+  '%j alone is rejected, because the registry would be used without credentials',
+  (variables) => {
+    expect(() => destination('oci://r.example/a', variables)).toThrow(
+      'set both RELEASE_USER and RELEASE_PASSWORD, or neither',
+    );
+  },
+);
+
+test('empty credentials are none', () => {
+  const variables = { RELEASE_USER: '', RELEASE_PASSWORD: '' };
+  expect(destination('oci://r.example/a', variables)).toEqual({ host: 'r.example', path: 'a' });
+});
+
 test('the secrets are not left in the environment, which other programs inherit', () => {
   const environment = { RELEASE_KEY_FILE, RELEASE_TO: 'oci://r.example/a', RELEASE_USER: 'u', RELEASE_PASSWORD: 'p' };
   const variables: NodeJS.ProcessEnv = { ...environment, RELEASE_KEY_PASSPHRASE: 'unused' };

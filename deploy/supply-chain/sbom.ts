@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { pathOf, ROOT } from '#kit/files.ts';
 
-const REPOSITORY = join(import.meta.dirname, '..', '..');
 const PATIENCE_MS = 60_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
@@ -34,7 +33,7 @@ export const readBill = (text: string): Bill => billShape.parse(JSON.parse(text)
 export const readLock = (text: string): Lock => lockShape.parse(JSON.parse(text));
 
 /** `name@version` of every package except development dependencies. */
-export function productionPackages({ packages }: Lock): string[] {
+function productionPackages({ packages }: Lock): string[] {
   const named = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
   return named.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`);
 }
@@ -75,7 +74,7 @@ export function faultsOf(bill: Bill, lock: Lock): string[] {
 export function productionBill(): Bill {
   const command = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
   const run = spawnSync('npm', command, {
-    cwd: REPOSITORY,
+    cwd: ROOT,
     encoding: 'utf8',
     timeout: PATIENCE_MS,
     maxBuffer: MAX_OUTPUT_BYTES,
@@ -84,7 +83,7 @@ export function productionBill(): Bill {
   return forProduction(readBill(run.stdout), repositoryLock());
 }
 
-const repositoryLock = (): Lock => readLock(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
+const repositoryLock = (): Lock => readLock(readFileSync(pathOf('package-lock.json'), 'utf8'));
 
 if (import.meta.main) {
   const [file] = process.argv.slice(2);

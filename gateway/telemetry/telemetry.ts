@@ -69,7 +69,7 @@ export class GatewayTelemetry {
     );
     this.#seconds = metrics.requestDuration(
       'http_request_duration_seconds',
-      'Time from the first check of a request until its response is written; without rejected requests',
+      'Time from the first check of a request until its response is written; without rejected requests, and those whose client disconnected before',
       ['route', 'method'],
     );
     // Alerts compare these series, so each exists before its first request.
@@ -111,7 +111,7 @@ export class GatewayTelemetry {
     const code = rejection?.httpStatus ?? (isWritten(response) ? response.statusCode : CLIENT_CLOSED_REQUEST);
     this.#requests.inc({ route, method, code });
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
-    if (!REJECTIONS.includes(code)) this.#seconds.observe({ route, method }, ms / 1000, span);
+    if (isTimed(code)) this.#seconds.observe({ route, method }, ms / 1000, span);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (rejection?.httpStatus === 401 && rejection.code !== 'INVALID_SIGNATURE') {
       this.#authentication.inc({ result: rejection.code });
@@ -145,6 +145,12 @@ export class GatewayTelemetry {
     this.#log.info({ ...summary, refusal: rejection.code }, 'request rejected');
   }
 }
+
+/**
+ * Rejected requests are not timed. Neither are those whose client disconnected: how long they would have taken is
+ * unknown, and one that gave up after 200 ms would count as fast.
+ */
+const isTimed = (code: number) => code !== CLIENT_CLOSED_REQUEST && !REJECTIONS.includes(code);
 
 /** True if the whole response was written to the socket, even if the socket was destroyed afterwards. */
 function isWritten(response: ServerResponse): boolean {

@@ -62,6 +62,24 @@ test('a server error is logged as an error, and an overload rejection as a warni
   expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', refused: 1, bound: 'in_flight' }]);
 });
 
+test('a request whose client disconnected is counted as 499, and is not timed', async () => {
+  const metrics = new Metrics();
+  const log = await createLog({ service: 'gateway', level: 'silent' });
+  const telemetry = new GatewayTelemetry({ metrics, log, activity: new KeyActivity(systemClock), accessLogRatio: 0 });
+  const request = { method: 'GET' } as IncomingMessage;
+  const respond = (response: Partial<ServerResponse>) => {
+    const outcome = { route: undefined, started: performance.now(), upstreamMs: 0, rejection: undefined };
+    telemetry.responded(request, response as ServerResponse, { requestId: '1', route: 'lookup.game' }, outcome);
+  };
+  const shown = (name: string) => metrics.registry.getSingleMetricAsString(name);
+  respond({ headersSent: false, destroyed: true, statusCode: 200 });
+  expect(await shown('http_requests_total')).toContain('{route="lookup.game",method="GET",code="499"} 1');
+  expect(await shown('http_request_duration_seconds')).not.toContain('lookup.game');
+  respond({ headersSent: true, writableEnded: true, statusCode: 200 });
+  const timed = 'http_request_duration_seconds_count{route="lookup.game",method="GET"} 1';
+  expect(await shown('http_request_duration_seconds')).toContain(timed);
+});
+
 test('only the configured share of successful requests is logged', async () => {
   expect(await linesOf(undefined)).toEqual([]);
   expect(await linesOf(undefined, { accessLogRatio: 1 })).toMatchObject([

@@ -150,17 +150,20 @@ test.each(VALUE_SETS)(
   },
 );
 
-test.each([true, false])(
-  'with database.citus: %s, only the migration knows whether tables are distributed',
-  async (citus) => {
-    const all = await render({ files: [valueSet('production')], values: { database: { citus } } });
-    const job = all.find(({ kind, metadata }) => kind === 'Job' && metadata.name.includes('-migrate'));
-    const variable = '{"name":"CITUS","value":"true"}';
-    expect(JSON.stringify(job).includes(variable)).toBe(citus);
-    const others = all.filter((one) => one !== job);
-    expect(JSON.stringify(others)).not.toContain('"CITUS"');
-  },
-);
+test.each([
+  [0.05, '0.05'],
+  ['0.05', '0.05'],
+  [1, '1'],
+  [0, '0'],
+  [0.000_001, '0.000001'],
+])('a ratio of %j is the variable %j', async (ratio, text) => {
+  const values = { services: { gateway: { config: { ACCESS_LOG_SAMPLE_RATIO: ratio } } } };
+  const environment = environmentOf(
+    containerOf(await render({ files: [valueSet('production')], values }), 'gateway') as Container,
+  );
+  expect(environment['ACCESS_LOG_SAMPLE_RATIO']).toBe(text);
+  expect(readAs('gateway', environment)).toMatchObject({ ACCESS_LOG_SAMPLE_RATIO: Number(text) });
+});
 
 test('with several database hosts, all processes follow the one that accepts writes, and may reach each', async () => {
   const database = { host: '', hosts: ['db-1.example', 'db-2.example:5433', '[::1]'], port: 6432 };

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
+import { findProgram } from '#local/child.ts';
 import { CHART } from '../../deploy/chart-files.ts';
 import type { Json, JsonObject } from './chart.ts';
 
@@ -19,23 +19,12 @@ export type Manifest = {
 };
 
 /** The path of a program in LAB_BIN or on PATH; undefined if there is none. */
-export function findProgram(name: string): string | undefined {
-  const folders = [process.env['LAB_BIN'], ...(process.env['PATH'] ?? '').split(delimiter)].filter(Boolean);
-  return folders.map((folder) => join(folder as string, name)).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const labProgram = (name: string) =>
+  findProgram(name, [process.env['LAB_BIN'] ?? '', process.env['PATH'] ?? ''].join(delimiter));
 
 /** The installed Helm programs: `helm`, and `helm3` if both major versions are installed. */
 export function helms(): string[] {
-  const found = ['helm', 'helm3'].map(findProgram).filter((path) => path !== undefined);
+  const found = ['helm', 'helm3'].map(labProgram).filter((path) => path !== undefined);
   if (found.length === 0) throw new Error('helm is neither in LAB_BIN nor on PATH');
   return found;
 }

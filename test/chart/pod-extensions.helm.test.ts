@@ -73,6 +73,7 @@ test('volumes and mounts of values are beside those of the chart', async () => {
 test.each([
   ['PG_POOL_MAX', { services: { auth: { extraEnv: [{ name: 'PG_POOL_MAX', value: '50' }] } } }],
   ['DATABASE_DIRECT_URL', { defaults: { extraEnv: [{ name: 'DATABASE_DIRECT_URL', value: 'postgres://other' }] } }],
+  ['CITUS', { migrate: { extraEnv: [{ name: 'CITUS', value: 'true' }] } }],
   ['MIGRATE_LOCK_WAIT_SECONDS', { migrate: { extraEnv: [{ name: 'MIGRATE_LOCK_WAIT_SECONDS', value: '1' }] } }],
   ['DATABASE_DIRECT_URL', { migrate: { extraEnv: [{ name: 'DATABASE_DIRECT_URL', value: 'postgres://other' }] } }],
   ['INTERNAL_TLS_CA_FILE', { guildctl: { extraEnv: [{ name: 'INTERNAL_TLS_CA_FILE', value: '/other' }] } }],
@@ -96,7 +97,7 @@ test.each([
 ])('a variable that the chart sets is rejected in extraEnv of %s', async (_, container, values) => {
   await expect(podsWith(values)).rejects.toThrow(
     new RegExp(
-      `extraEnv must not contain (LOG_LEVEL|DATABASE_URL), which the chart sets for the container ${container}`,
+      `extraEnv must not contain (LOG_LEVEL|DATABASE_URL), which belongs to the chart's container ${container}`,
     ),
   );
 });

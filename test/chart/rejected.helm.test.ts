@@ -45,6 +45,7 @@ const REFUSED: [string, string, RegExp][] = [
   ['CPU in an unknown unit', '{"defaults":{"resources":{"requests":{"cpu":"500mi"}}}}', /cpu/],
   ['memory in thousandths of a byte', '{"migrate":{"resources":{"limits":{"memory":"256m"}}}}', /memory/],
   ['more connections than a process accepts', '{"defaults":{"config":{"PG_POOL_MAX":101}}}', /PG_POOL_MAX/],
+  ['a ratio above 1', '{"services":{"gateway":{"config":{"ACCESS_LOG_SAMPLE_RATIO":1.5}}}}', /ACCESS_LOG_SAMPLE_RATIO/],
   ['no connections', '{"services":{"auth":{"config":{"PG_POOL_MAX":0}}}}', /PG_POOL_MAX/],
   [
     'a retention of audit entries that is too short',
@@ -158,6 +159,23 @@ test('a database has one address', async () => {
   const database = { host: 'a', addressSecret: { name: 'b' } };
   const rejected = render({ files: [valueSet('production')], values: { database } });
   await expect(rejected).rejects.toThrow(/database\.host must be empty/);
+});
+
+test.each(['db:6432', 'fd00::1', '[fd00::1]:5432', 'a b', 'db/guild'])(
+  'the database host %s is rejected, because the URL gets the port from another value',
+  async (host) => {
+    for (const database of [{ host }, { direct: { host } }] as Json[]) {
+      const rejected = render({ files: [valueSet('production')], values: { database } });
+      await expect(rejected).rejects.toThrow(/host/);
+    }
+  },
+);
+
+test('the database host may be an IPv6 address in brackets', async () => {
+  const database = { host: '[fd00::1]', direct: { host: '[fd00::2]', port: 6432 } };
+  const all = await render({ files: [valueSet('production')], values: { database } });
+  const hosts = [...JSON.stringify(all).matchAll(/postgres:\/\/[^@"]+@([^/"]+)\//g)].map(([, host]) => host);
+  expect(new Set(hosts)).toEqual(new Set(['[fd00::1]:5432', '[fd00::2]:6432']));
 });
 
 test.each(['caSecret', 'caConfigMap'])('a %s of a database without TLS is rejected', async (ca) => {

@@ -6,7 +6,8 @@ import { DEPLOYABLES } from '#local/processes.ts';
 import { isSetByTemplates, VARIABLES } from '../../deploy/chart/schema/variables.ts';
 import { CHART, chartSchema, chartServices } from '../../deploy/chart-files.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { leaves, readChart, schema, schemaAt, schemaPaths, values } from './chart.ts';
+import { type JsonObject, leaves, readChart, schema, schemaAt, schemaPaths, values } from './chart.ts';
+import { measuredMemory, wrongRequests } from './sizing.ts';
 
 const PROCESSES = Object.keys(VARIABLES);
 
@@ -83,6 +84,28 @@ test.each(PROCESSES)('values may set each variable of %s that no template sets, 
   // Node itself reads NODE_OPTIONS.
   const free = [...variablesOf(name).filter((variable) => !isSetByTemplates(variable)), 'NODE_OPTIONS'];
   expect(configurable(name).sort()).toEqual(free.sort());
+});
+
+test('the requests for memory cover what is measured, and are below the limits', () => {
+  type Resources = { requests?: JsonObject; limits?: JsonObject };
+  type Settings = { resources?: Resources };
+  const { resources: ofAll } = values['defaults'] as Settings;
+  const own = values['services'] as Record<string, Settings>;
+  const memoryOf = (name: string) => ({
+    request: own[name]?.resources?.requests?.['memory'] ?? ofAll?.requests?.['memory'],
+    limit: own[name]?.resources?.limits?.['memory'] ?? ofAll?.limits?.['memory'],
+  });
+  expect([...measuredMemory().keys()].sort()).toEqual(DEPLOYABLES.map(({ name }) => name).sort());
+  expect(wrongRequests(memoryOf)).toEqual([]);
+  const tooSmall = (name: string) => ({ ...memoryOf(name), ...(name === 'gateway' && { request: '192Mi' }) });
+  expect(wrongRequests(tooSmall)).toEqual(['gateway uses 213 MiB, requests 192Mi of 512Mi']);
+});
+
+test('a ratio is a number, or text, as `helm --set` passes it on', () => {
+  const text = { type: 'string', pattern: expect.any(String) };
+  const ratio = { anyOf: [{ type: 'number', minimum: 0, maximum: 1 }, text] };
+  expect(schemaAt(['services', 'gateway', 'config', 'ACCESS_LOG_SAMPLE_RATIO'])).toEqual(ratio);
+  expect(schemaAt(['tracing', 'sampleRatio'])).toEqual(ratio);
 });
 
 test('no template gives a process a root secret', () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findProgram } from '#test/chart/helm.ts';
+import { labProgram } from '#test/chart/helm.ts';
 
 /** Runs a program and returns its output; throws its error output if it fails. `input` is its standard input. */
 export async function run(program: string, words: readonly string[], input?: string): Promise<string> {
@@ -18,7 +18,7 @@ export async function run(program: string, words: readonly string[], input?: str
 }
 
 export function program(name: string): string {
-  const path = findProgram(name);
+  const path = labProgram(name);
   if (path === undefined) throw new Error(`${name} is neither in LAB_BIN nor on PATH`);
   return path;
 }
@@ -53,7 +53,8 @@ export class Namespace {
     const selector = `app.kubernetes.io/component=${component}`;
     const late = Date.now() + timeoutMs;
     for (let count = Number.POSITIVE_INFINITY; count > most; await pause(500)) {
-      count = (await this.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').length;
+      const names = await this.kubectl('get', 'pods', '-l', selector, '-o', 'name');
+      count = names.split('\n').filter((name) => name !== '').length;
       if (Date.now() > late) throw new Error(`${component} still has ${count} pods`);
     }
   }

@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathOf, ROOT } from '#kit/files.ts';
 import { run } from './kubectl.ts';
 import { shareCpuAsNodesDo } from './node-shares.ts';
-
-const REPOSITORY = join(import.meta.dirname, '..', '..');
 
 /** The images that the test installs: this code, and this code with one more migration. */
 export type Images = { repository: string; tag: string; nextTag: string; pullPolicy: string };
@@ -28,13 +27,14 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   if (KUBECONFIG && !LAB_STATE)
     throw new Error('with KUBECONFIG set IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG too');
   const lab = labFolder();
-  const state = resolve(LAB_STATE ?? join(REPOSITORY, '.cache', 'lab'));
+  const state = resolve(LAB_STATE ?? pathOf('.cache/lab'));
   const wasUp = existsSync(join(state, 'pids'));
   if (!wasUp) await bringUp(lab, state, report);
   process.env['KUBECONFIG'] = join(state, 'pki', 'admin.conf');
-  const close = async () => void (wasUp || (await run(join(lab, 'down.sh'), [state, '--purge'])));
+  let restoreShares: () => void = () => undefined;
+  const close = async () => void (wasUp ? restoreShares() : await run(join(lab, 'down.sh'), [state, '--purge']));
   try {
-    shareCpuAsNodesDo(state);
+    restoreShares = shareCpuAsNodesDo(state, report);
     return { images: await buildImages(lab, state, report), close };
   } catch (error) {
     await close();
@@ -44,7 +44,7 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
 
 /** The folder of up.sh: LAB_DIR, or the folder next to the repository. */
 export function labFolder(): string {
-  const lab = resolve(process.env['LAB_DIR'] ?? join(REPOSITORY, '..', 'shared', 'lab'));
+  const lab = resolve(process.env['LAB_DIR'] ?? pathOf('../shared/lab'));
   if (!existsSync(join(lab, 'up.sh'))) throw new Error(`${lab} has no up.sh: set LAB_DIR`);
   return lab;
 }
@@ -61,11 +61,11 @@ async function bringUp(lab: string, state: string, report: (text: string) => voi
 
 async function buildImages(lab: string, state: string, report: (text: string) => void): Promise<Images> {
   const began = Date.now();
-  await run(join(REPOSITORY, 'test', 'cluster', 'base-images.sh'), [lab, state]);
+  await run(pathOf('test/cluster/base-images.sh'), [lab, state]);
   const image = join(lab, 'image.sh');
-  const dockerfile = join(REPOSITORY, 'deploy', 'docker', 'Dockerfile');
-  await run(image, [state, 'build', REPOSITORY, 'guild-data:cluster', '-f', dockerfile]);
-  await run(image, [state, 'build', join(REPOSITORY, 'test', 'cluster', 'next'), 'guild-data:cluster-next']);
+  const dockerfile = pathOf('deploy/docker/Dockerfile');
+  await run(image, [state, 'build', ROOT, 'guild-data:cluster', '-f', dockerfile]);
+  await run(image, [state, 'build', pathOf('test/cluster/next'), 'guild-data:cluster-next']);
   report(`images built and brought in after ${seconds(began)} s`);
   report(`image ${await imageSize(state)}`);
   return { repository: 'guild-data', tag: 'cluster', nextTag: 'cluster-next', pullPolicy: 'IfNotPresent' };
@@ -85,4 +85,5 @@ async function imageSize(state: string): Promise<string> {
   return `of ${Math.round(own / 1e6)} MB on a base of ${DEBIAN_SLIM / 1e6} MB`;
 }
 
-const seconds = (began: number) => ((Date.now() - began) / 1000).toFixed(0);
+/** The seconds since a time of Date.now(). */
+export const seconds = (began: number) => ((Date.now() - began) / 1000).toFixed(1);

@@ -1,5 +1,5 @@
-// Runs in a pod: sends requests at a constant rate from `/start?rate=N` until `/stop`, which returns the results. BASE
-// is the gateway; /files/keys.json has keys of enough guilds that no rate limit is reached.
+// Runs in a pod: sends requests at a constant rate from `/start?rate=N` until `/stop`, which returns the results. GATEWAY
+// and CONSOLE are their addresses; /files/keys.json has keys of enough guilds that no rate limit is reached.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,6 +8,8 @@ import type { LoadResult } from './load.ts';
 type Kind = {
   times: number;
   method: string;
+  /** Below /api/v1 at the gateway, or at the console. */
+  at?: 'console';
   path: (guild: string) => string;
   body?: (guild: string, n: number) => object;
 };
@@ -21,7 +23,7 @@ const RIGHT = 200;
 
 /** How often each route is called, of twenty requests. */
 const KINDS: readonly Kind[] = [
-  { times: 6, method: 'GET', path: () => '/whoami' },
+  { times: 4, method: 'GET', path: () => '/whoami' },
   {
     times: 5,
     method: 'POST',
@@ -43,11 +45,14 @@ const KINDS: readonly Kind[] = [
   { times: 2, method: 'GET', path: () => '/bindings/list' },
   { times: 2, method: 'GET', path: (guild) => `/guilds/${guild}/verified` },
   { times: 1, method: 'POST', path: () => '/lookup/status', body: (guild) => ({ guild_id: guild, game_ids: [7001] }) },
+  { times: 1, method: 'GET', path: () => '/events?limit=10' },
+  // The app: endpoints that need no session accept few requests at a time from one address.
+  { times: 1, method: 'GET', at: 'console', path: () => '/' },
 ];
 const TURNS = KINDS.flatMap((kind) => Array.from({ length: kind.times }, () => kind));
 
 const guilds = JSON.parse(readFileSync('/files/keys.json', 'utf8')) as { guild: string; key: string }[];
-const base = new URL(process.env['BASE'] ?? '');
+const { GATEWAY = '', CONSOLE = '' } = process.env;
 const agent = new Agent({ keepAlive: true, maxSockets: 100, timeout: 30_000 });
 
 /** Sends requests at a constant rate, however long the responses take. */
@@ -88,10 +93,10 @@ class Load {
   async #call(n: number): Promise<void> {
     const began = performance.now();
     const { guild, key } = guilds[n % guilds.length] ?? { guild: '', key: '' };
-    const { method, path, body } = TURNS[Math.floor(n / guilds.length) % TURNS.length] as Kind;
-    const url = new URL(`/api/v1${path(guild)}`, base);
+    const { method, at, path, body } = TURNS[Math.floor(n / guilds.length) % TURNS.length] as Kind;
+    const url = new URL(at === 'console' ? `${CONSOLE}${path(guild)}` : `${GATEWAY}/api/v1${path(guild)}`);
+    const headers: Record<string, string> = at === 'console' ? {} : { 'x-api-key': key, 'x-guild-id': guild };
     // Every fifth request uses a new connection.
-    const headers = { 'x-api-key': key, 'x-guild-id': guild };
     const fault = await send(url, method, headers, body?.(guild, n), n % 5 === 0);
     this.#settle(fault, performance.now() - began, `${method} ${url.pathname}`);
   }

@@ -42,10 +42,11 @@ export class Load {
     this.#namespace = namespace;
   }
 
-  static async create(namespace: Namespace, images: Images, gateway: string): Promise<Load> {
+  static async create(namespace: Namespace, images: Images, release: string): Promise<Load> {
     const files = { 'keys.json': JSON.stringify(await makeKeys(namespace)) };
     // Without a CPU request a busy node would starve it first.
-    await startProgram(namespace, { name: 'load', images, port: 7000, cpu: '500m', env: { BASE: gateway }, files });
+    const env = { GATEWAY: `http://${release}-gateway`, CONSOLE: `http://${release}-console` };
+    await startProgram(namespace, { name: 'load', images, port: 7000, cpu: '500m', env, files });
     return new Load(namespace);
   }
 

@@ -1,5 +1,6 @@
 // `npm run test:cluster`: the chart in a real cluster, from install to uninstall. KUBECONFIG names any cluster (with
 // IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG, which it can pull); otherwise the lab is started: LAB_BIN, LAB_DIR, LAB_STATE.
+// ALLOW_MISSING=true: a missing Prometheus, second version of Helm or PostgreSQL for the restore drill is no fault.
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYABLES } from '#local/processes.ts';
@@ -8,9 +9,11 @@ import { CHART } from '../../deploy/chart-files.ts';
 import { prometheusProgram } from '../prometheus/prometheus.ts';
 import { drillOfAnAlert } from './alerts.ts';
 import { callEveryService } from './calls.ts';
+import { drainNode } from './drain.ts';
 import { Namespace } from './kubectl.ts';
-import { type Images, openCluster } from './lab.ts';
+import { type Images, openCluster, seconds } from './lab.ts';
 import { Load, type LoadResult } from './load.ts';
+import { notChecked } from './not-checked.ts';
 import { tryAllPaths } from './paths.ts';
 import { restoreDrill } from './restore.ts';
 import { checkSchemas } from './schemas.ts';
@@ -122,7 +125,7 @@ class ClusterTest {
     });
     const [helm = ''] = helms();
     await this.#timed(helm, 'helm install', () => this.#helm('install', ...this.#chart(this.#images.tag)));
-    this.#load = await Load.create(namespace, this.#images, `http://${RELEASE}-gateway`);
+    this.#load = await Load.create(namespace, this.#images, RELEASE);
   }
 
   /** Prints the time until the release is ready, and checks that it is within the bound. */
@@ -135,7 +138,7 @@ class ClusterTest {
   }
 
   async #calls(): Promise<void> {
-    this.#fault('calls', await callEveryService(this.#namespace, `${RELEASE}-gateway`));
+    this.#fault('calls', await callEveryService(this.#namespace, RELEASE));
   }
 
   async #paths(): Promise<void> {
@@ -206,19 +209,8 @@ class ClusterTest {
     this.#count('every Deployment scaled to three and back', result);
   }
 
-  /** On a single node, drains all but the last pods, which their disruption budgets protect. */
   async #drain(): Promise<void> {
-    const node = (await this.#namespace.kubectl('get', 'pods', 'load', '-o', 'jsonpath={.spec.nodeName}')).trim();
-    const selector = `app.kubernetes.io/component in (${names.join(',')})`;
-    let fewest = Number.POSITIVE_INFINITY;
-    const result = await this.#during(100, async () => {
-      const words = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--pod-selector', selector];
-      await this.#namespace.kubectl(...words, '--timeout=45s').catch(() => undefined);
-      for (const name of names) fewest = Math.min(fewest, (await this.#namespace.pods(name)).length);
-      await this.#namespace.kubectl('uncordon', node);
-      for (const name of names) await this.#namespace.rollout(`${RELEASE}-${name}`);
-    });
-    if (fewest < 1) this.#fault('drain', ['a Deployment had no pod left']);
+    const result = await this.#during(100, async () => this.#fault('drain', await drainNode(this.#namespace, RELEASE)));
     this.#count('the node drained, and given back', result);
   }
 
@@ -230,7 +222,7 @@ class ClusterTest {
   }
 
   async #alert(): Promise<void> {
-    if (!prometheusProgram()) return this.#figure('NOT CHECKED: Prometheus is not installed');
+    if (!prometheusProgram()) return this.#figure(notChecked('Prometheus is not installed'));
     const { fired, ended } = await drillOfAnAlert(this.#namespace, RELEASE);
     this.#figure(`an alert fired ${fired} s after its cause began, and ended ${ended} s after the cause had`);
   }
@@ -252,7 +244,7 @@ class ClusterTest {
 
   async #otherHelm(): Promise<void> {
     const other = helms()[1];
-    if (other === undefined) return this.#figure('NOT CHECKED: another major version of Helm is not installed');
+    if (other === undefined) return this.#figure(notChecked('another major version of Helm is not installed'));
     const words = ['--namespace', this.#namespace.name, '--timeout', `${READY_SECONDS * PATIENCE}s`];
     const install = ['install', ...this.#chart(this.#images.tag), '--atomic', '--wait-for-jobs'];
     await this.#timed(other, 'install --atomic --wait-for-jobs', () => runHelm([...words, ...install], other));
@@ -283,7 +275,6 @@ class ClusterTest {
   }
 }
 
-const seconds = (began: number) => ((Date.now() - began) / 1000).toFixed(1);
 const version = async (helm: string) => `Helm ${(await runHelm(['version', '--short'], helm)).trim()}`;
 
 const report = (text: string) => console.log(text);

@@ -2,9 +2,9 @@ import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { pathOf } from '#kit/files.ts';
 import { AdminServer } from '#kit/service/admin-server.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { Readiness } from '#kit/service/readiness.ts';
@@ -15,14 +15,7 @@ import { READERS } from '#test/system/process-configs.ts';
 import { allMigrations } from '../../deploy/all-migrations.ts';
 import { programFile } from '../../deploy/bundle/programs.ts';
 import { rolesOf } from '../../deploy/database-roles.ts';
-import {
-  COMPOSE_FILE,
-  type ComposeService,
-  MissingVariable,
-  REPOSITORY,
-  readProject,
-  requiredVariables,
-} from './project.ts';
+import { COMPOSE_FILE, type ComposeService, MissingVariable, readProject, requiredVariables } from './project.ts';
 
 const run = promisify(execFile);
 
@@ -236,7 +229,7 @@ describe('the health check', () => {
     );
 
   test('starts no Node process, but bash, which the base of the image has', () => {
-    const base = /^ARG BASE_IMAGE=(.*)$/m.exec(readFileSync(join(REPOSITORY, 'deploy/docker/Dockerfile'), 'utf8'))?.[1];
+    const base = /^ARG BASE_IMAGE=(.*)$/m.exec(readFileSync(pathOf('deploy/docker/Dockerfile'), 'utf8'))?.[1];
     expect(base).toMatch(/^debian:/);
     expect(program).toBe('bash');
     const checks = Object.values(simulated).flatMap(({ healthcheck }) => healthcheck?.test ?? []);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
+import { pathOf } from '#kit/files.ts';
 
-export const REPOSITORY = join(import.meta.dirname, '../..');
-export const COMPOSE_FILE = join(REPOSITORY, 'docker-compose.yml');
+export const COMPOSE_FILE = pathOf('docker-compose.yml');
 
 /** The parts of a service that tests look at. */
 export interface ComposeService {
@@ -46,7 +46,7 @@ export function readProject(variables: Record<string, string>): ComposeProject {
 /** The names of all variables that docker-compose.yml requires, with each of the platforms. */
 export function requiredVariables(platforms: string): string[] {
   const names = new Set<string>();
-  for (const file of [COMPOSE_FILE, join(REPOSITORY, `deploy/docker/platforms/${platforms}.yml`)]) {
+  for (const file of [COMPOSE_FILE, pathOf(`deploy/docker/platforms/${platforms}.yml`)]) {
     for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(/\$\{(\w+):\?/g)) names.add(name);
   }
   return [...names].toSorted();

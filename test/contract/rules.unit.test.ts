@@ -61,16 +61,22 @@ test('every recording rule is tested and used', () => {
 test('the objectives exclude exactly the routes that call a platform, and for latency those that wait', () => {
   const asking = ROUTES.filter(({ errors }) => errors && 'PLATFORM_ERROR' in errors).map(({ name }) => name);
   const waiting = ROUTES.filter(({ longPoll }) => longPoll).map(({ name }) => name);
-  const leftOut = records.flatMap(({ expr }) =>
+  const leftOut = ALL_RULES.flatMap(({ alert, record, expr }) =>
     readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
-      matchers.filter(({ label }) => label === 'route').map(({ value }) => ({ metric, routes: value.split('|') })),
+      matchers
+        .filter(({ label, operator }) => label === 'route' && operator === '!~')
+        .map(({ value }) => ({ rule: alert ?? record, metric, routes: value.split('|') })),
     ),
   );
-  expect(leftOut.map(({ metric }) => metric)).toEqual([
-    'http_requests_total',
-    'http_requests_total',
-    'http_request_duration_seconds_count',
-    'http_request_duration_seconds_bucket',
+  const durations = ['http_request_duration_seconds_count', 'http_request_duration_seconds_bucket'] as const;
+  expect(leftOut.map(({ rule, metric }) => [rule, metric])).toEqual([
+    ['release:guild_data_requests:rate5m', 'http_requests_total'],
+    ['release:guild_data_faults:rate5m', 'http_requests_total'],
+    ['release:guild_data_timed:rate5m', durations[0]],
+    ['release:guild_data_slow:rate5m', durations[1]],
+    ['GuildDataFaultsBurnFast', 'http_requests_total'],
+    ['GuildDataFaultsBurnSlow', 'http_requests_total'],
+    ...['GuildDataSlowBurnFast', 'GuildDataSlowBurnSlow'].flatMap((rule) => durations.map((metric) => [rule, metric])),
   ]);
   // Paths that no route has are left out too: a scanner's requests say nothing about the service.
   for (const { metric, routes } of leftOut) {

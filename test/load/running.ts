@@ -3,6 +3,7 @@ import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { systemClock } from '#kit/clock.ts';
+import { ROOT } from '#kit/files.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
 import { type Child, type Command, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
@@ -12,7 +13,6 @@ import type { Up } from '#local/system.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { connect } from '#test/network/grpc.ts';
 
-export const REPOSITORY = join(import.meta.dirname, '../..');
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 15_000;
 
@@ -45,7 +45,7 @@ export class RunningSystem {
     this.#postgres = await startPostgres({ folder: join(this.#folder, 'postgres'), settings: this.#settings, signal });
     const data = join(this.#folder, 'data');
     this.#program = await startProcess({
-      command: [process.execPath, join(REPOSITORY, 'deploy/local/start.ts')],
+      command: [process.execPath, join(ROOT, 'deploy/local/start.ts')],
       environment: {
         ...process.env,
         DATA_DIR: data,
@@ -85,7 +85,7 @@ export class RunningSystem {
    * Starts one more process of a service, with the same environment except its ports and `overrides`. `repository` is the
    * folder of its source, which may be another version.
    */
-  async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}, repository = REPOSITORY): Promise<Replica> {
+  async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}, repository = ROOT): Promise<Replica> {
     const pid = this.up.services[name]?.pid;
     const inherited = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
     const environment = Object.fromEntries(inherited.map((line) => line.split(/=(.*)/s).slice(0, 2)));

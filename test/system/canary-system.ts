@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import { pathOf } from '#kit/files.ts';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.ts';
@@ -14,7 +15,6 @@ import { appFolder } from './app.ts';
 import { Canaries } from './canaries.ts';
 import { processesUsing, type RunningScript, runScript } from './processes.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const PANIC = join(import.meta.dirname, '../failure/fixtures/panic.ts');
 
 /** The time that a part of the system may take to start or to recover. */
@@ -66,7 +66,7 @@ export class CanarySystem {
     for (const [name, text] of Object.entries(this.secrets)) this.canaries.add(name, text);
     for (const [name, text] of derivedKeys(this.secrets)) this.canaries.add(name, text);
     this.canaries.add('database password', new URL(this.postgres.url).password);
-    this.#script = runScript([process.execPath, join(REPOSITORY, 'deploy/local/start.ts')], this.environment());
+    this.#script = runScript([process.execPath, pathOf('deploy/local/start.ts')], this.environment());
     this.#stops.push(async () => {
       this.#script.process.kill('SIGTERM');
       await this.#script.ended;
@@ -111,7 +111,7 @@ export class CanarySystem {
 
   /** Runs one of our programs to its end and returns its output, which is searched too. */
   async run(main: string, environment: NodeJS.ProcessEnv): Promise<string> {
-    const program = runScript([process.execPath, join(REPOSITORY, main)], { ...environment, NODE_OPTIONS: '' });
+    const program = runScript([process.execPath, pathOf(main)], { ...environment, NODE_OPTIONS: '' });
     await program.ended;
     this.canaries.place('what programs print', program.output());
     return program.output();

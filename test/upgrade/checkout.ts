@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ROOT } from '#kit/files.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const MAX_ARCHIVE_BYTES = 2 ** 30;
 
 interface Lock {
@@ -44,12 +44,12 @@ export function sqlFilesOf(commit: string, folder: string): Map<string, string> 
 /** True if the commit is missing because this is a clone without the whole history, or no clone. */
 export function isShallowWithout(commit: string): boolean {
   if (hasCommit(commit)) return false;
-  const { stdout } = spawnSync('git', ['rev-parse', '--is-shallow-repository'], { cwd: REPOSITORY, encoding: 'utf8' });
+  const { stdout } = spawnSync('git', ['rev-parse', '--is-shallow-repository'], { cwd: ROOT, encoding: 'utf8' });
   return stdout?.trim() !== 'false';
 }
 
 const hasCommit = (commit: string): boolean =>
-  spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: REPOSITORY }).status === 0;
+  spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).status === 0;
 
 function requireCommit(commit: string): void {
   if (!hasCommit(commit)) {
@@ -59,11 +59,11 @@ function requireCommit(commit: string): void {
 
 /** Uses our packages if they include all packages of the other lockfile in the same versions; otherwise runs npm ci. */
 function install(root: string): void {
-  const ours = readLock(REPOSITORY);
+  const ours = readLock(ROOT);
   const isOurs = ([path, { version, integrity }]: [string, Lock['packages'][string]]) =>
     ours.packages[path]?.version === version && ours.packages[path]?.integrity === integrity;
   const theirs = Object.entries(readLock(root).packages).filter(([path]) => path !== '');
-  if (theirs.every(isOurs)) symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'));
+  if (theirs.every(isOurs)) symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   else run('npm', ['--prefix', root, 'ci', '--no-audit', '--no-fund', '--loglevel=error']);
 }
 
@@ -73,7 +73,7 @@ function readLock(root: string): Lock {
 
 function run(program: string, words: string[], input?: Buffer): Buffer {
   const { status, stdout, stderr, error } = spawnSync(program, words, {
-    cwd: REPOSITORY,
+    cwd: ROOT,
     input,
     maxBuffer: MAX_ARCHIVE_BYTES,
   });

@@ -158,7 +158,7 @@ volumes:
 {{- range $container.env }}{{ $variables = append $variables .name }}{{ end -}}
 {{- range .settings.extraEnv -}}
 {{- if has .name $variables -}}
-{{- fail (printf "\n\n  extraEnv must not contain %s, which the chart sets for the container %s: use config, or the value for it\n" .name $container.name) -}}
+{{- fail (printf "\n\n  extraEnv must not contain %s, which belongs to the chart's container %s: use config, or the value for it, if there is one\n" .name $container.name) -}}
 {{- end -}}
 {{- end -}}
 {{- range $field, $value := dict "env" "extraEnv" "envFrom" "envFrom" "volumeMounts" "extraVolumeMounts" -}}

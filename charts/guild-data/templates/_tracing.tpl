@@ -5,8 +5,7 @@
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ .endpoint | quote }}
 - name: TRACING_SAMPLE_RATIO
-  # Without an exponent, which the process does not read.
-  value: {{ regexReplaceAll "[.]?0+$" (float64 .sampleRatio | printf "%.9f") "" | quote }}
+  value: {{ include "guild-data.variableText" .sampleRatio | quote }}
 - name: TRACING_CALLER_SAMPLES_PER_SECOND
   value: {{ int .callerSamplesPerSecond | quote }}
 - name: OTEL_BSP_SCHEDULE_DELAY

@@ -38,8 +38,6 @@ export const hostName = named(
     .regex(new RegExp(`^(\\*\\.)?${HOST_NAME}$`))
     .max(253),
 );
-/** A host name or an IP address; empty if there is none. */
-export const server = named('server', z.string().regex(/^[A-Za-z0-9.:_[\]-]*$/));
 
 export const strings = named('strings', z.record(z.string(), z.string()));
 export const objects = named('objects', z.array(z.record(z.string(), z.any())));

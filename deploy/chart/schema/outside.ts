@@ -42,7 +42,7 @@ export const outside = {
   }),
   tracing: group({
     endpoint: orEmpty(valueOf(tracingConfig.OTEL_EXPORTER_OTLP_ENDPOINT)),
-    sampleRatio: z.number().min(0).max(1),
+    sampleRatio: valueOf(tracingConfig.TRACING_SAMPLE_RATIO),
     callerSamplesPerSecond: valueOf(tracingConfig.TRACING_CALLER_SAMPLES_PER_SECOND),
     sendEveryMs: valueOf(tracingConfig.OTEL_BSP_SCHEDULE_DELAY),
     headersSecret: keyOf,

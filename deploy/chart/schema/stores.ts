@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { MAX_HOSTS } from '#kit/postgres/hosts/url.ts';
+import { HOST, HOST_NAME, MAX_HOSTS } from '#kit/postgres/hosts/url.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
-import { group, named } from './build.ts';
-import { flag, key, keyOf, name, port, server } from './common.ts';
+import { group, named, orEmpty } from './build.ts';
+import { flag, key, keyOf, name, port } from './common.ts';
 
 const identifier = z.string().regex(/^[a-z_][a-z0-9_]*$/);
 /** The credentials of a role: the Secret, and its keys with the password and, if it has one, the name of the role. */
 const credentials = named('credentials', group({ name, passwordKey: key, usernameKey: key.or(z.literal('')) }));
-/** A host with or without a port. */
-const hostWithPort = z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/);
+/** A host without a port, which is a value of its own; empty if there is none. */
+const host = named('host', orEmpty(z.string().regex(HOST_NAME)));
 const services = DEPLOYABLES.filter(({ holds }) => holds.includes('database')).map(({ name: service }) => service);
 const roles = ['owner', ...services];
 
@@ -19,13 +19,12 @@ export const stores = {
     keys: group({ internalKeys: key, chatBotToken: key, gameApiKey: key, redisUrl: key }),
   }),
   database: group({
-    host: server,
-    hosts: z.array(hostWithPort).max(MAX_HOSTS),
+    host,
+    hosts: z.array(z.string().regex(HOST)).max(MAX_HOSTS),
     port,
     name: identifier.max(50),
     addressSecret: group({ name, hostKey: key, portKey: key, nameKey: key }),
-    direct: group({ host: server, port }),
-    citus: flag,
+    direct: group({ host, port }),
     maxConnections: z.int().min(0),
     existingSecret: name,
     credentials: group(Object.fromEntries(roles.map((role) => [role, credentials]))),

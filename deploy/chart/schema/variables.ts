@@ -38,7 +38,10 @@ const SET_BY_TEMPLATES = [
 /** True for a variable that `config` of a service may not set, because a template does. */
 export const isSetByTemplates = (variable: string) => SET_BY_TEMPLATES.some((pattern) => pattern.test(variable));
 
-/** The variables that `config` or a template may set in the containers of a component, and that `extraEnv` may not set. */
+/**
+ * The variables that the program of a component reads. `extraEnv` may not set them, because `config` or a template does, or
+ * because the chart does not support what they do, such as CITUS.
+ */
 export const variablesOf = (component: string): string[] => {
   if (component === 'migrate') return Object.keys(migrateVariables);
   if (component === 'guildctl') return Object.keys(processConfig).filter((name) => name.startsWith('INTERNAL_TLS_'));
@@ -59,7 +62,9 @@ export const itemSchema = (variable: unknown) => outputOf(variable as z.ZodType)
 function valueSchema(variable: z.ZodType): JsonSchema {
   const read = outputOf(variable);
   const given = withoutDefault(z.toJSONSchema(variable, { target: 'draft-07', io: 'input' }));
-  if (read['type'] === 'number') return { ...read, type: 'integer' };
+  if (read['type'] === 'integer') return read;
+  // `helm --set` passes on a fraction as a string.
+  if (read['type'] === 'number') return { anyOf: [read, given] };
   if (read['type'] === 'array') return { type: 'string', pattern: joined(read['items'] as JsonSchema) };
   const isFlag = Array.isArray(given['enum']) && given['enum'].includes('true');
   return isFlag ? { type: 'boolean' } : given;

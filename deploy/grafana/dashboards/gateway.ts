@@ -1,5 +1,5 @@
 import type { DashboardSpec } from '../dashboard.ts';
-import { jobOf, quantile, rate } from '../queries.ts';
+import { jobOf, LIMITERS_WITHOUT_REDIS, quantile, rate } from '../queries.ts';
 
 const GATEWAY = jobOf('gateway');
 
@@ -151,10 +151,11 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataLimiterDegraded'],
       },
       {
-        title: 'Gateways that count rate limits without Redis',
-        description: 'Gateways that count requests by themselves because Redis is unavailable.',
+        title: 'Gateways and consoles that count rate limits without Redis',
+        description:
+          'Gateways and consoles that count requests by themselves because Redis is unavailable, without those that have no REDIS_URL.',
         unit: 'short',
-        queries: { gateways: `sum(gateway_limiter_degraded{${GATEWAY}})` },
+        queries: { replicas: LIMITERS_WITHOUT_REDIS },
         alerts: ['GuildDataLimiterDegraded'],
       },
     ],

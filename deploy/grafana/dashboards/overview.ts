@@ -1,5 +1,5 @@
 import type { DashboardSpec, PanelSpec } from '../dashboard.ts';
-import { ALL_JOBS as ALL, BEHIND_GATEWAY, INSTALLATION, jobOf, rate } from '../queries.ts';
+import { ALL_JOBS as ALL, BEHIND_GATEWAY, INSTALLATION, jobOf, LIMITERS_WITHOUT_REDIS, rate } from '../queries.ts';
 
 const GATEWAY = jobOf('gateway');
 
@@ -126,7 +126,8 @@ export const overview: DashboardSpec = {
       {
         title: 'Request latency',
         dashboards: ['gateway'],
-        description: 'At the gateway, of all requests except long polls and rejected ones.',
+        description:
+          'At the gateway, of all requests except long polls, rejected ones and those whose client disconnected.',
         unit: 's',
         queries: Object.fromEntries(
           ['0.5', '0.99', '0.999'].map((quantile) => [
@@ -158,7 +159,7 @@ export const overview: DashboardSpec = {
           'Replicas that count rate limits by themselves, receive no key changes, receive no changes over Redis, receive no database notifications, or wait for a migration; background loops that no replica runs.',
         unit: 'short',
         queries: {
-          'rate limits without Redis': `sum(gateway_limiter_degraded{${GATEWAY}})`,
+          'rate limits without Redis': LIMITERS_WITHOUT_REDIS,
           'no key change stream': `count(gateway_key_stream_alive{${GATEWAY}} == 0)`,
           'no database notifications: {{job}}': `count by (job) (listener_hearing{${ALL}} == 0)`,
           'no changes over Redis: {{job}}': `count by (job) (change_feed_receiving{${ALL},over="redis"} == 0)`,

@@ -1,6 +1,7 @@
 // `node deploy/release/base/available.ts`: ends with status 75 if the packages of Debian cannot be downloaded now.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { ROOT } from '#kit/files.ts';
 import { findProgram } from '#local/child.ts';
 import { mirror, SNAPSHOTS } from './download.ts';
 import { ARCHITECTURES, readDebianLock } from './lock.ts';
@@ -8,7 +9,6 @@ import { ARCHITECTURES, readDebianLock } from './lock.ts';
 /** The exit status for a temporary failure (EX_TEMPFAIL of sysexits.h). */
 const TEMPORARY = 75;
 const PATIENCE_MS = 15_000;
-const REPOSITORY = join(import.meta.dirname, '..', '..', '..');
 
 /** Where packages come from: a folder with those that were downloaded, and servers. */
 type Sources = { cache?: string; addresses?: readonly string[] };
@@ -22,7 +22,7 @@ export const cacheOf = (repository: string): string => join(repository, 'node_mo
  */
 export async function obstacle(
   programs: readonly string[],
-  { cache = cacheOf(REPOSITORY), addresses = [mirror(), SNAPSHOTS] }: Sources = {},
+  { cache = cacheOf(ROOT), addresses = [mirror(), SNAPSHOTS] }: Sources = {},
 ): Promise<string | undefined> {
   const missing = programs.filter((name) => !findProgram(name));
   if (missing.length > 0) return `there is no ${missing.join(' and no ')} on the path`;

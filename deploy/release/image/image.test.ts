@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
+import { ROOT } from '#kit/files.ts';
 import { freePorts } from '#local/ports.ts';
 import { DEPLOYABLES, environmentOf } from '#local/processes.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -22,7 +23,6 @@ import { elfArchitecture } from './elf.ts';
 import { run, start, unpack } from './fixture.ts';
 import type { Layer } from './image.ts';
 
-const REPOSITORY = join(import.meta.dirname, '..', '..', '..');
 /** Images of another architecture than this machine's are not started; their files are checked. */
 const OWN: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   if (reason !== undefined) return;
   folder = mkdtempSync(join(tmpdir(), 'image-'));
   root = join(folder, 'root');
-  sources = await readSources(REPOSITORY, join(folder, 'app'), ORIGIN);
+  sources = await readSources(ROOT, join(folder, 'app'), ORIGIN);
   layers = { amd64: await sources.layersOf('amd64'), arm64: await sources.layersOf('arm64') };
   for (const { entries } of layers[OWN]) unpack(entries, root);
 }, 300_000);
@@ -73,7 +73,7 @@ test('both images have the same files, except for the folders that are named by 
 });
 
 test('a second assembly gives the same layers', async () => {
-  const again = await readSources(REPOSITORY, join(folder, 'again'), ORIGIN);
+  const again = await readSources(ROOT, join(folder, 'again'), ORIGIN);
   const digests = (all: Layer[]): string[] => all.map(({ entries, modified }) => digestOf(tarOf(entries, modified)));
   expect(digests(await again.layersOf(OWN))).toEqual(digests(layers[OWN]));
   expect(again.bill.equals(sources.bill)).toBe(true);

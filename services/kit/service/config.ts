@@ -4,10 +4,7 @@ import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
 import { parseKeys } from '../security/process-keys.ts';
 
-/**
- * Thrown when a process starts with an invalid configuration. The message lists every configuration error, without any
- * value of the environment.
- */
+/** Thrown when a process starts with an invalid configuration. The message lists every error, without values. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -48,7 +45,7 @@ const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .pipe(
       z
-        .number()
+        .int({ error: `must be at most ${max}`, abort: true }) // Sixteen digits may be more than the largest safe integer.
         .min(min, { error: `must be at least ${min}` })
         .max(max, { error: `must be at most ${max}` }),
     );
@@ -63,6 +60,7 @@ export const ratio = (fallback: number) =>
     .string()
     .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a number from 0 to 1, such as 0.01' })
     .transform(Number)
+    .pipe(z.number().min(0).max(1))
     .default(fallback);
 
 /** Describes an environment variable that holds a port to listen on; 0 chooses a free port. */
@@ -86,10 +84,7 @@ const withoutTrailingSlash = (value: string) => value.replace(/\/+$/, '');
 /** Describes an environment variable that holds a URL with one of these protocols; a trailing slash is removed. */
 export const url = (...protocols: string[]) => urlText(protocols).transform(withoutTrailingSlash);
 
-/**
- * Describes an environment variable that holds the start of URLs: it may have a path, but no credentials, query or
- * fragment.
- */
+/** Describes an environment variable that holds the start of URLs: a path is possible; credentials, query and fragment are not. */
 export const baseUrl = (...protocols: string[]) => {
   const error = 'must be a URL without query, fragment and credentials';
   return urlText(protocols)

@@ -94,6 +94,7 @@ test('all errors are reported together, by the names of the variables and withou
     CHAT_URL: url('http', 'https'),
     LIMIT: number(1, 1, 5),
     HUGE: number(1),
+    LARGE: number(1),
     WHOLE: number(1),
   };
   const environment = {
@@ -111,6 +112,7 @@ test('all errors are reported together, by the names of the variables and withou
     PROXIES: '10.0.0.1, hidden-proxy, 192.0.2.1',
     LIMIT: '6',
     HUGE: '9'.repeat(400),
+    LARGE: '9100000000000000',
     WHOLE: '1.5',
   };
   const faults = faultsOf(shape, environment);
@@ -131,6 +133,7 @@ test('all errors are reported together, by the names of the variables and withou
     'CHAT_URL is required',
     'LIMIT must be at most 5',
     'HUGE must be a whole number',
+    'LARGE must be at most 9007199254740991',
     'WHOLE must be a whole number',
   ]);
   expect(faults.join('\n')).not.toMatch(/hidden|192\.0\.2\.1|999/);

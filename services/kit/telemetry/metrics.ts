@@ -40,11 +40,16 @@ export class Metrics {
    */
   readonly #readers = new Map<string, (() => void)[]>();
 
-  /** With `exemplars` the durations of requests name traces, for scrapers that accept OpenMetrics. */
-  constructor({ exemplars = false } = {}) {
+  /**
+   * With `exemplars` the durations of requests name traces, for scrapers that accept OpenMetrics. `ofProcess: false` leaves out
+   * the metrics of the process itself, such as its start time.
+   */
+  constructor({ exemplars = false, ofProcess = true } = {}) {
     this.#hasExemplars = exemplars;
-    collectDefaultMetrics({ register: this.registry });
-    this.#collectUtilisation();
+    if (ofProcess) {
+      collectDefaultMetrics({ register: this.registry });
+      this.#collectUtilisation();
+    }
     const { version } = packageJson;
     this.gauge('build_info', 'Always 1; the label version holds the running version of the service', ['version']).set(
       { version },

@@ -53,6 +53,13 @@ test('a histogram shows cumulative buckets, the sum and the count', async () => 
   expect(shown).toContain('wait_seconds_count{purpose="other"} 1');
 });
 
+test('the metrics of the process itself may be left out', async () => {
+  const names = async (metrics: Metrics) =>
+    [...(await metrics.text()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
+  expect(await names(new Metrics())).toContain('process_start_time_seconds');
+  expect(await names(new Metrics({ ofProcess: false }))).toEqual(['build_info']);
+});
+
 test('a metric without labels is shown before its first use, one with labels is not', async () => {
   const metrics = new Metrics();
   metrics.counter('calls_total', 'Calls');

@@ -1,4 +1,5 @@
-import { REPOSITORY, type Replica } from '../running.ts';
+import { ROOT } from '#kit/files.ts';
+import type { Replica } from '../running.ts';
 import type { Stage } from '../stage.ts';
 
 /** A program and everything that it needs to respond. */
@@ -21,7 +22,7 @@ const SERVICES = ['lookup', 'moderation', 'activity'] as const;
 export async function startVersion(
   { system }: Stage,
   { name, kind }: Pick<Subject, 'name' | 'kind'>,
-  repository = REPOSITORY,
+  repository = ROOT,
 ): Promise<Subject> {
   const { postgres = 0, redis = 0 } = await system.processes();
   const services: Replica[] = [];

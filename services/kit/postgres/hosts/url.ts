@@ -4,7 +4,11 @@ export const MAX_HOSTS = 8;
 const START = /^postgres(?:ql)?:\/\/\S+$/;
 const WRONG_START = 'must be a URL that begins with postgres:// or postgresql://';
 const MULTI_HOST = /^(?<scheme>postgres(?:ql)?):\/\/(?:(?<user>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?<rest>[^#]*)$/;
-const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/;
+const NAME = String.raw`(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)`;
+/** A host name, an IPv4 address, or an IPv6 address in brackets, without a port. */
+export const HOST_NAME = new RegExp(`^${NAME}$`);
+/** The same with or without a port. */
+export const HOST = new RegExp(`^${NAME}(?::[0-9]{1,5})?$`);
 const ATTRIBUTE = 'target_session_attrs';
 /** The values of target_session_attrs that mean the server that accepts writes. */
 const TARGETS = ['read-write', 'primary'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { databaseUrlFault, hostOf, hostUrls } from './url.ts';
+import { databaseUrlFault, HOST_NAME, hostOf, hostUrls } from './url.ts';
 
 test('a URL with a single host is used as it is', () => {
   const url = 'postgres://u:p%40@db.example:6432/guild?sslmode=verify-full&target_session_attrs=read-write';
@@ -16,6 +16,18 @@ test('a URL with several hosts is split into one URL for each, which keep creden
   ]);
   expect(hostUrls('postgresql://h1,h2/guild').map(hostOf)).toEqual(['h1:5432', 'h2:5432']);
 });
+
+test.each(['db', 'db.example', '10.0.0.1', '[fd00::1]'])('%s is a host to which a port can be added', (host) => {
+  expect(host).toMatch(HOST_NAME);
+  expect(databaseUrlFault(`postgres://u@${host}:5432/guild`)).toBeUndefined();
+});
+
+test.each(['db:6432', 'fd00::1', '[fd00::1]:5432', 'a b', 'db/guild', 'u@db', ''])(
+  '%j is no host without a port',
+  (host) => {
+    expect(host).not.toMatch(HOST_NAME);
+  },
+);
 
 test.each([
   ['a missing host', 'postgres://u:secret@h1,/guild', 'must name its hosts as host:port,host:port'],
