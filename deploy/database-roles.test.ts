@@ -177,8 +177,26 @@ test('a role without a password is the operator’s: it is granted, not made', a
 
 test('roles are read from the environment, and a service without one has none', () => {
   const environment = { AUTH_DATABASE_USER: 'a', AUTH_DATABASE_PASSWORD: 'p', LOOKUP_DATABASE_USER: 'l' };
-  expect(rolesOf(['auth', 'bindings', 'lookup'], environment)).toEqual([
+  expect(rolesOf(['auth', 'bindings', 'lookup'], environment, 'postgres://owner@a:1,b:2/guild')).toEqual([
     { service: 'auth', user: 'a', password: 'p' },
     { service: 'lookup', user: 'l', password: undefined },
   ]);
+});
+
+test('roles that the owner or another service has, and a password without a role, are faults of the configuration', () => {
+  const environment = {
+    AUTH_DATABASE_USER: 'the owner',
+    BINDINGS_DATABASE_USER: 'shared',
+    LOOKUP_DATABASE_USER: 'shared',
+    MEMBERS_DATABASE_PASSWORD: PASSWORD,
+  };
+  const read = () => rolesOf(['auth', 'bindings', 'lookup', 'members'], environment, 'postgres://the%20owner@a/guild');
+  expect(read).toThrow(
+    [
+      'The configuration has 3 error(s):',
+      '  AUTH_DATABASE_USER must differ from the user of DATABASE_URL, which owns the schemas',
+      '  LOOKUP_DATABASE_USER and BINDINGS_DATABASE_USER must differ: each service has its own role',
+      '  MEMBERS_DATABASE_PASSWORD is set without MEMBERS_DATABASE_USER',
+    ].join('\n'),
+  );
 });

@@ -1,9 +1,11 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
 import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
+import { hostUrls } from '#kit/postgres/hosts/url.ts';
 import { retryWhileLocked } from '#kit/postgres/lock-retry.ts';
 import { LOCK_PATIENCE_MS, type MigrateOptions } from '#kit/postgres/migrate.ts';
 import { LOCK_TIMEOUT_MS, openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
+import { ConfigError } from '#kit/service/config.ts';
 
 /** The role with which a service connects. A role without a password was created by the operator and only gets rights. */
 export type ServiceRole = { service: string; user: string; password: string | undefined };
@@ -44,13 +46,31 @@ const CONNECT_MS = 5_000;
 /** The SQL state of a wrong password. 28000 is also that of a missing line in pg_hba.conf, which a new password does not add. */
 const WRONG_PASSWORD = '28P01';
 
-/** Roles from the environment: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` if the role should be created. */
-export function rolesOf(services: readonly string[], environment: NodeJS.ProcessEnv): ServiceRole[] {
-  return services.flatMap((service) => {
-    const user = environment[`${service.toUpperCase()}_DATABASE_USER`];
-    const password = environment[`${service.toUpperCase()}_DATABASE_PASSWORD`] || undefined;
-    return user ? [{ service, user, password }] : [];
-  });
+const userVariable = (service: string) => `${service.toUpperCase()}_DATABASE_USER`;
+const passwordVariable = (service: string) => `${service.toUpperCase()}_DATABASE_PASSWORD`;
+
+/**
+ * Roles from the environment: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` if the role should be created. `url` is that
+ * of the owner of the schemas. Throws all faults at once.
+ */
+export function rolesOf(services: readonly string[], environment: NodeJS.ProcessEnv, url: string): ServiceRole[] {
+  const faults: string[] = [];
+  const [first] = hostUrls(url);
+  const owner = decodeURIComponent(new URL(first).username);
+  const roles = new Map<string, ServiceRole>();
+  for (const service of services) {
+    const user = environment[userVariable(service)];
+    const password = environment[passwordVariable(service)] || undefined;
+    const same = user && roles.get(user)?.service;
+    if (!user && password) faults.push(`${passwordVariable(service)} is set without ${userVariable(service)}`);
+    if (user && user === owner)
+      faults.push(`${userVariable(service)} must differ from the user of DATABASE_URL, which owns the schemas`);
+    if (same)
+      faults.push(`${userVariable(service)} and ${userVariable(same)} must differ: each service has its own role`);
+    if (user) roles.set(user, { service, user, password });
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return [...roles.values()];
 }
 
 /**

@@ -53,13 +53,13 @@ async function main(environment: Environment): Promise<void> {
   const config = readConfig(migrateVariables, environment);
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL;
   if (!url) throw new Error('DATABASE_URL is not set');
+  const services = allMigrations().map(({ service }) => service);
+  const roles = rolesOf(services, environment, url);
   await untilReachable(url, config.MIGRATE_WAIT_SECONDS);
   const options = {
     report: (line: string) => console.log(line),
     lockPatienceMs: config.MIGRATE_LOCK_WAIT_SECONDS * 1000,
   };
-  const services = allMigrations().map(({ service }) => service);
-  const roles = rolesOf(services, environment);
   await grantOnNewTables(url, roles, options.report);
   const applied = await migrateAll(url, options);
   for (const name of applied) console.log(`applied ${name}`);

@@ -17,7 +17,10 @@ const environmentShape = z
   .object({
     RELEASE_TO: z
       .string('set RELEASE_TO to a folder, or to a registry such as oci://registry.example/community')
-      .min(1),
+      .min(1)
+      .refine((to) => !to.includes('://') || REGISTRY.test(to), {
+        error: ({ input }) => `RELEASE_TO must be a folder or oci://HOST/PATH in lower case, not ${String(input)}`,
+      }),
     RELEASE_KEY_FILE: z.string('set RELEASE_KEY_FILE to the private key that signs the release').min(1),
     RELEASE_KEY_PASSPHRASE: z.string().optional(),
     RELEASE_USER: z.string().optional(),
@@ -37,8 +40,16 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   for (const name of SECRETS) delete environment[name];
   if (!result.success) throw new Error(result.error.issues.map(({ message }) => message).join('\n'));
   const variables = result.data;
-  const key = new SigningKey(readFileSync(variables.RELEASE_KEY_FILE, 'utf8'), variables.RELEASE_KEY_PASSPHRASE);
+  const key = readKey(variables.RELEASE_KEY_FILE, variables.RELEASE_KEY_PASSPHRASE);
   return { destination: destinationOf(variables), key, builder: variables.RELEASE_BUILDER };
+}
+
+function readKey(file: string, passphrase: string | undefined): SigningKey {
+  try {
+    return new SigningKey(readFileSync(file, 'utf8'), passphrase);
+  } catch (error) {
+    throw new Error(`RELEASE_KEY_FILE cannot be used: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 type Variables = Pick<z.output<typeof environmentShape>, 'RELEASE_TO' | 'RELEASE_USER' | 'RELEASE_PASSWORD'>;
@@ -46,6 +57,5 @@ type Variables = Pick<z.output<typeof environmentShape>, 'RELEASE_TO' | 'RELEASE
 function destinationOf({ RELEASE_TO: to, RELEASE_USER: user, RELEASE_PASSWORD: password }: Variables): Destination {
   const { host, path } = REGISTRY.exec(to)?.groups ?? {};
   if (host && path) return { host, path, ...(user && password && { credentials: { user, password } }) };
-  if (to.includes('://')) throw new Error(`RELEASE_TO must be a folder or oci://HOST/PATH in lower case, not ${to}`);
   return { folder: resolve(to) };
 }

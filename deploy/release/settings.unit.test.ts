@@ -53,6 +53,12 @@ test('the secrets are not left in the environment, which other programs inherit'
   expect(Object.keys(variables)).toEqual(['RELEASE_KEY_FILE', 'RELEASE_TO', 'RELEASE_USER']);
 });
 
+test('a key that cannot be read is named by its variable', () => {
+  expect(() => readSettings({ RELEASE_TO: 'dist', RELEASE_KEY_FILE: join(folder, 'absent') })).toThrow(
+    /^RELEASE_KEY_FILE cannot be used: ENOENT/,
+  );
+});
+
 test('the error names every variable that is missing or wrong', () => {
   expect(() => readSettings({ RELEASE_BUILDER: 'me' })).toThrow(
     /^set RELEASE_TO to a folder.*\nset RELEASE_KEY_FILE to .*\nRELEASE_BUILDER must be a URI$/s,

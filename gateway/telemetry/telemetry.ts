@@ -72,11 +72,11 @@ export class GatewayTelemetry {
       'Time from the first check of a request until its response is written; without rejected requests, and those whose client disconnected before',
       ['route', 'method'],
     );
-    // Alerts compare these series, so each exists before its first request.
+    // Alerts and dashboards compare these series, so each exists before its first request.
     for (const { name: route, method, status } of ROUTES) {
       countFromZero(
         this.#requests,
-        [status, ...SERVER_ERRORS].map((code) => ({ route, method, code })),
+        [status, ERRORS.RATE_LIMITED.http, ...SERVER_ERRORS].map((code) => ({ route, method, code })),
       );
       this.#seconds.zero({ route, method });
     }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_ERRORS, errorsOf } from '#gateway/openapi/errors.ts';
 import { ERRORS } from '#kit/errors.ts';
+import { LIMIT_CATEGORIES } from '#kit/limits/limiter.ts';
 import { startService } from '#kit/service/service.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import type { Route } from '#proto/rest/route.ts';
@@ -141,6 +142,20 @@ test('no server error, and no internal call without a valid signature, creates a
 
 const idOf = (service: string, { name, labels }: Series) =>
   `${service} ${name} ${Object.entries(labels).map(String).toSorted().join(' ')}`;
+
+test('the first requests that a rate limit rejects are an increase, because their series exist before', () => {
+  const first = firstSeriesOf.get('gateway') ?? [];
+  const has = (name: string, wanted: Record<string, string>) =>
+    first.some(
+      ({ name: own, labels }) => own === name && Object.entries(wanted).every(([key, value]) => labels[key] === value),
+    );
+  for (const { name: route } of ROUTES)
+    expect([route, has('http_requests_total', { route, code: '429' })]).toEqual([route, true]);
+  for (const category of LIMIT_CATEGORIES) {
+    const wanted = { category, decision: 'refused', mode: 'exact' };
+    expect([category, has('gateway_limit_decisions_total', wanted)]).toEqual([category, true]);
+  }
+});
 
 test('every expression selects services, because several services have metrics with the same name', () => {
   const all = EXPRESSIONS.flatMap(({ where, expr }) =>

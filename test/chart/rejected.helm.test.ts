@@ -117,6 +117,11 @@ const REFUSED: [string, string, RegExp][] = [
     '{"database":{"credentials":{"auth":{"name":"a"}}}}',
     /database\.credentials/,
   ],
+  [
+    'an owner of the database that is the role of a service',
+    '{"database":{"owner":"guild_data_auth","roles":{"prefix":"guild_data_"}}}',
+    /database\.owner guild_data_auth is also the role of a service/,
+  ],
   ['credentials of an unknown role', '{"database":{"credentials":{"gateway":{"name":"a"}}}}', /gateway/],
   ['a wait of every new pod that is too long', '{"startStepSeconds":6}', /startStepSeconds/],
   ['a Route for all hosts of a domain', '{"route":{"host":"*.example.com"}}', /route/],

@@ -134,6 +134,7 @@ test('each service signs in to the database with a role of its own, which the mi
   const roles = rolesOf(
     allMigrations().map(({ service }) => service),
     given('migrate'),
+    given('migrate')['DATABASE_URL'] ?? '',
   );
   const used = withDatabase.map((service) => {
     const { username, password } = new URL(given(service)['DATABASE_URL'] ?? '');

@@ -63,6 +63,13 @@
 {{- $faults = append $faults "database.host must be empty with database.addressSecret.name, which has the host" -}}
 {{- end -}}
 {{- end -}}
+{{- $users := list -}}
+{{- range $name, $_ := $v.services -}}
+{{- $users = append $users (include "guild-data.credentials" (dict "root" $ "role" $name) | fromJson).user -}}
+{{- end -}}
+{{- if has $v.database.owner $users -}}
+{{- $faults = append $faults (printf "database.owner %s is also the role of a service: migrations would change its password and its rights" $v.database.owner) -}}
+{{- end -}}
 {{- $minStop := add $v.drainDelaySeconds (include "guild-data.facts" $ | fromJson).minSecondsAfterDrainDelay -}}
 {{- if lt (int $v.stopSeconds) (int $minStop) -}}
 {{- $faults = append $faults (printf "stopSeconds must be at least %d with drainDelaySeconds %d: a stopping pod still serves for drainDelaySeconds, and then completes the requests in flight" $minStop (int $v.drainDelaySeconds)) -}}

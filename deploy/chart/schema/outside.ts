@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { gatewayVariables } from '#gateway/config.ts';
-import { PAIR_NAME, tracingConfig } from '#kit/service/config.ts';
+import { tracingConfig } from '#kit/service/config.ts';
+import { PAIR_NAME } from '#kit/service/pairs.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 import { eventsVariables } from '#services/events/config.ts';
 import { group, json, orEmpty } from './build.ts';

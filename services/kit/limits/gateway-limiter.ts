@@ -3,9 +3,9 @@ import type { RedisClient } from '../redis/client.ts';
 import type { Breakers } from '../resilience/breaker.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import type { Logger } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import { countFromZero, type Metrics } from '../telemetry/metrics.ts';
 import { recordedSpan } from '../telemetry/tracing/current-span.ts';
-import type { Decision, Limit, Limiter } from './limiter.ts';
+import { type Decision, LIMIT_CATEGORIES, type Limit, type Limiter } from './limiter.ts';
 import { MemoryLimiter, rejectExhausted, type Snapshot } from './memory.ts';
 import { type Counts, exactDecision, RedisLimiter } from './redis.ts';
 import { RedisBreakers } from './redis-breakers.ts';
@@ -55,6 +55,11 @@ export class GatewayLimiter implements Limiter {
     this.#replicas = replicas;
     const help = 'Requests that rate limits were applied to, by the category that decided';
     this.#decisions = metrics.counter('gateway_limit_decisions_total', help, ['category', 'decision', 'mode']);
+    const modes = ['exact', 'degraded'] as const;
+    countFromZero(
+      this.#decisions,
+      LIMIT_CATEGORIES.flatMap((category) => modes.map((mode) => ({ category, decision: 'refused', mode }))),
+    );
     const degraded = '1 while rate limits are approximate because Redis is unavailable';
     metrics.gauge('gateway_limiter_degraded', degraded, [], (gauge) => gauge.set(this.isDegraded ? 1 : 0));
   }

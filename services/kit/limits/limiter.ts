@@ -1,6 +1,20 @@
-import { type Category, type InteractionCategory, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import {
+  CATEGORIES,
+  type Category,
+  INTERACTION_LIMITS,
+  type InteractionCategory,
+  KEY_CAP_CATEGORY,
+  WINDOW_SECONDS,
+} from '#proto/rest/limits.ts';
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
+
+/** The categories of all rate limits. */
+export const LIMIT_CATEGORIES = [
+  ...Object.keys(CATEGORIES),
+  ...Object.keys(INTERACTION_LIMITS),
+  KEY_CAP_CATEGORY,
+] as readonly Limit['category'][];
 
 /** A rate limit: the number of requests of one subject that a window allows. */
 export interface Limit {

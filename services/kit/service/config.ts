@@ -3,6 +3,7 @@ import { databaseUrlFault } from '../postgres/hosts/url.ts';
 import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
 import { parseKeys } from '../security/process-keys.ts';
+import { pairs } from './pairs.ts';
 
 /** Thrown when a process starts with an invalid configuration. The message lists every error, without values. */
 export class ConfigError extends Error {
@@ -58,7 +59,9 @@ export const number = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER)
 export const ratio = (fallback: number) =>
   z
     .string()
-    .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a number from 0 to 1, such as 0.01' })
+    .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, {
+      error: 'must be a decimal number from 0 to 1, such as 0.01',
+    })
     .transform(Number)
     .pipe(z.number().min(0).max(1))
     .default(fallback);
@@ -159,31 +162,6 @@ const rootSecret = () =>
   z
     .undefined({ error: 'must not be given to a process that serves requests: derive INTERNAL_KEYS from it' })
     .optional();
-
-/** Describes an environment variable that holds `name=value` pairs separated by commas; values are percent-encoded. */
-const pairs = () =>
-  z
-    .string()
-    .default('')
-    .transform((text, context) => {
-      const found = text.split(',').filter((pair) => pair.trim() !== '');
-      try {
-        return Object.fromEntries(found.map(parsePair));
-      } catch {
-        context.addIssue({ code: 'custom', message: 'must hold name=value pairs separated by commas' });
-        return z.NEVER;
-      }
-    });
-
-/** The pattern of the names in such pairs. The chart's schema has it too. */
-export const PAIR_NAME = '[\\w.-]+';
-const PAIR = new RegExp(`^\\s*(${PAIR_NAME})=(.*?)\\s*$`);
-
-function parsePair(text: string): [name: string, value: string] {
-  const [, name, value] = PAIR.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new Error('a pair has no name or no value');
-  return [name, decodeURIComponent(value)];
-}
 
 /**
  * The environment variables for traces. Without an endpoint nothing is traced. The names that begin with OTEL_ are those

@@ -68,10 +68,10 @@ test('pairs are percent-decoded, and a ratio is a number from 0 to 1', () => {
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20a%2Cb, x-scope=1=2,',
   });
   expect(OTEL_EXPORTER_OTLP_HEADERS).toEqual({ authorization: 'Bearer a,b', 'x-scope': '1=2' });
-  for (const wrong of ['authorization', '=value', 'a=%', 'a=%ff', 'a b=c']) {
+  for (const wrong of ['authorization', '=value', 'a=%', 'a=%ff', 'a b=c', 'a=b%0d%0Ac']) {
     const given = { INTERNAL_KEYS: KEYS, OTEL_EXPORTER_OTLP_HEADERS: wrong };
     expect(faultsOf(processConfig, given)).toEqual([
-      'OTEL_EXPORTER_OTLP_HEADERS must hold name=value pairs separated by commas',
+      'OTEL_EXPORTER_OTLP_HEADERS must hold name=value pairs separated by commas, without control characters',
     ]);
   }
   const ratios = ['0', '1', '0.01', '.5', '1.0'].map(
@@ -80,7 +80,9 @@ test('pairs are percent-decoded, and a ratio is a number from 0 to 1', () => {
   expect(ratios).toEqual([0, 1, 0.01, 0.5, 1]);
   for (const wrong of ['1.1', '-1', '1e-2', 'all', '50%', '2']) {
     const given = { INTERNAL_KEYS: KEYS, TRACING_SAMPLE_RATIO: wrong };
-    expect(faultsOf(processConfig, given)).toEqual(['TRACING_SAMPLE_RATIO must be a number from 0 to 1, such as 0.01']);
+    expect(faultsOf(processConfig, given)).toEqual([
+      'TRACING_SAMPLE_RATIO must be a decimal number from 0 to 1, such as 0.01',
+    ]);
   }
 });
 

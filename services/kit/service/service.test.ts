@@ -107,7 +107,7 @@ test('a process reports the stop that is too short together with the faults of o
   const times = { DRAIN_DELAY_SECONDS: '120', STOP_SECONDS: '136' };
   const ran = run({ ...ENVIRONMENT, ...times, TRACING_SAMPLE_RATIO: '1.5' });
   expect(await ran.ended).toBe(1);
-  expect(ran.stderr).toContain('TRACING_SAMPLE_RATIO must be a number from 0 to 1');
+  expect(ran.stderr).toContain('TRACING_SAMPLE_RATIO must be a decimal number from 0 to 1');
   expect(ran.stderr).toContain('STOP_SECONDS must be at least DRAIN_DELAY_SECONDS + 17, which is 137');
 });
 
