@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { pathOf, ROOT } from '#kit/files.ts';
+import { ROOT } from '#kit/files.ts';
 
 const PATIENCE_MS = 60_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -83,7 +84,7 @@ export function productionBill(): Bill {
   return forProduction(readBill(run.stdout), repositoryLock());
 }
 
-const repositoryLock = (): Lock => readLock(readFileSync(pathOf('package-lock.json'), 'utf8'));
+const repositoryLock = (): Lock => readLock(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
 
 if (import.meta.main) {
   const [file] = process.argv.slice(2);
