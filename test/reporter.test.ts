@@ -31,7 +31,9 @@ async function run(
     writeFileSync(join(folder, name), `import { beforeAll, describe, expect, test } from 'vitest';\n${text}`);
   }
   const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs');
-  const script = runScript([process.execPath, vitest, 'run', '--root', folder], { VITEST: '', CI: 'true' });
+  // One pipe for both outputs, as in a terminal or a log: two would be read in any order.
+  const command = ['/bin/sh', '-c', 'exec "$@" 2>&1', 'sh', process.execPath, vitest, 'run', '--root', folder] as const;
+  const script = runScript(command, { VITEST: '', CI: 'true' });
   const status = await script.ended;
   const output = script.output();
   return { status, last: output.trimEnd().split('\n').at(-1), output };
