@@ -147,8 +147,8 @@ export class GatewayTelemetry {
 }
 
 /**
- * Rejected requests are not timed. Neither are those whose client disconnected: how long they would have taken is
- * unknown, and one that gave up after 200 ms would count as fast.
+ * The histogram has no durations of rejected requests, nor of requests whose client disconnected: a slow request that the
+ * client gave up after 200 ms would count as fast.
  */
 const isTimed = (code: number) => code !== CLIENT_CLOSED_REQUEST && !REJECTIONS.includes(code);
 

@@ -8,7 +8,7 @@ import type { LoadResult } from './load.ts';
 type Kind = {
   times: number;
   method: string;
-  /** Below /api/v1 at the gateway, or at the console. */
+  /** The server that gets the request; the gateway if left out, whose paths begin with /api/v1. */
   at?: 'console';
   path: (guild: string) => string;
   body?: (guild: string, n: number) => object;
