@@ -46,8 +46,9 @@ const CONNECT_MS = 5_000;
 /** The SQL state of a wrong password. 28000 is also that of a missing line in pg_hba.conf, which a new password does not add. */
 const WRONG_PASSWORD = '28P01';
 
-const userVariable = (service: string) => `${service.toUpperCase()}_DATABASE_USER`;
-const passwordVariable = (service: string) => `${service.toUpperCase()}_DATABASE_PASSWORD`;
+/** The variables with a service's role of the database, and its password. */
+export const userVariable = (service: string) => `${service.toUpperCase()}_DATABASE_USER`;
+export const passwordVariable = (service: string) => `${service.toUpperCase()}_DATABASE_PASSWORD`;
 
 /**
  * Roles from the environment: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` if the role should be created. `url` is that

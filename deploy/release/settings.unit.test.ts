@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -63,4 +64,16 @@ test('the error names every variable that is missing or wrong', () => {
   expect(() => readSettings({ RELEASE_BUILDER: 'me' })).toThrow(
     /^set RELEASE_TO to a folder.*\nset RELEASE_KEY_FILE to .*\nRELEASE_BUILDER must be a URI$/s,
   );
+});
+
+test('--help describes every variable, and an argument is rejected', () => {
+  const run = (option: string) =>
+    spawnSync(process.execPath, [join(import.meta.dirname, 'main.ts'), option], { encoding: 'utf8', env: {} });
+  const { status, stdout } = run('--help');
+  expect(status).toBe(0);
+  const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
+  const variables = readme.match(/^\| `.*`(?= \|)/gm)?.flatMap((row) => row.match(/[A-Z_]{6,}/g) ?? []) ?? [];
+  expect(variables).toContain('RELEASE_TO');
+  for (const name of variables) expect(stdout).toContain(name);
+  expect(run('dist')).toMatchObject({ status: 1, stderr: expect.stringContaining('takes no arguments') });
 });

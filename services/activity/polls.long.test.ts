@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 test('a command that one replica receives wakes a waiting poll in another replica within 200 ms', async () => {
-  await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', other)).toBe(1);
+  await expect.poll(() => fixture.metric('listener_receiving', '{channel="activity_commands"}', other)).toBe(1);
   const guildId = newGuild();
   const delays: number[] = [];
   for (let count = 0; count < TIMES; count++) {

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const openPolls = async (service: RunningService) => (await fixture.metric('activity_open_polls', '', service)) ?? 0;
 async function expectListening(service: RunningService): Promise<void> {
-  await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
+  await expect.poll(() => fixture.metric('listener_receiving', '{channel="activity_commands"}', service)).toBe(1);
 }
 
 /** Opens a poll in `service`, and returns its response when it ends. */

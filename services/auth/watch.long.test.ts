@@ -171,7 +171,7 @@ test('beats stop within three seconds if LISTEN receives nothing, and resume aft
   await expect.poll(() => performance.now() - lastBeat()).toBeGreaterThan(3_500);
   withinBound('the last beat after LISTEN stopped receiving', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
-  expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
+  expect(await metrics.text()).toContain('listener_receiving{channel="auth_keys"} 0');
   const beats = receivedBeats(watched);
   proxy.thaw();
   await expect.poll(() => receivedBeats(watched)).toBeGreaterThan(beats);

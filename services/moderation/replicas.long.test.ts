@@ -14,7 +14,7 @@ afterAll(() => fixture.stop());
 /** Waits until a replica receives notifications, so that it caches statuses. */
 async function waitUntilListening(at: RunningService): Promise<void> {
   const metrics = async () => (await fetch(`http://${at.addresses.admin}/metrics`)).text();
-  await expect.poll(metrics).toContain('listener_hearing{channel="moderation_changes"} 1');
+  await expect.poll(metrics).toContain('listener_receiving{channel="moderation_changes"} 1');
 }
 
 /** Waits until the replica reports the player as banned or not banned; returns the milliseconds. */

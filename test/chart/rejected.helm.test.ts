@@ -160,6 +160,12 @@ test('outside evaluation mode, nothing is rendered without a Secret and a databa
   await expect(render({})).rejects.toThrow(/secrets\.existingSecret[\s\S]*database\.host/);
 });
 
+test('the owner of the database may have the name of a role that no process has', async () => {
+  const database = { owner: 'guild_data_gateway', roles: { prefix: 'guild_data_' } };
+  const all = await render({ files: [valueSet('evaluation')], values: { database } });
+  expect(JSON.stringify(all)).toContain('guild_data_gateway');
+});
+
 test('a database has one address', async () => {
   const database = { host: 'a', addressSecret: { name: 'b' } };
   const rejected = render({ files: [valueSet('production')], values: { database } });

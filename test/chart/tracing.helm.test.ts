@@ -98,6 +98,7 @@ test('every service, and nothing else, may reach the collector', async () => {
 test.each<JsonObject>([
   { endpoint: 'collector:4318' },
   { endpoint: 'http://user:secret@collector:4318' },
+  { endpoint: 'http://collector:65536' },
   { sampleRatio: 1.5 },
   { sampleRatio: '1 %' },
   { callerSamplesPerSecond: -1 },

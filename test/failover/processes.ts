@@ -8,7 +8,7 @@ import { connect } from '../network/grpc.ts';
 import { receivedBeats, receivedVersions, watchKeys } from '../system/auth.ts';
 
 const SWITCHES = 'postgres_primary_switches_total';
-const LISTENING = 'listener_hearing';
+const LISTENING = 'listener_receiving';
 const WAIT = { timeout: 90_000, interval: 200 };
 
 /** Each process with the time of its start, in ticks since the machine's: a restarted process has others. */

@@ -36,7 +36,7 @@ async function hearing(...names: string[]): Promise<void> {
     if (!admins.has(name)) admins.set(name, system.network.address(name, 'admin'));
     await vi.waitFor(async () => {
       const metrics = await (await fetch(`http://${admins.get(name)}/metrics`)).text();
-      expect(metrics).toMatch(/^listener_hearing\{.*\} 1$/m);
+      expect(metrics).toMatch(/^listener_receiving\{.*\} 1$/m);
     }, PATIENCE);
   }
 }

@@ -105,7 +105,7 @@ export const SEPARATE_CAUSES: readonly Drill[] = [
   },
   {
     title: 'the game platform rejects our API key',
-    alerts: ['GuildDataPlatformRefusesUs'],
+    alerts: ['GuildDataPlatformRejectsCredentials'],
     cause: async ({ network, key }) => {
       const endFault = await setFault(network.simulators.game, { match: '', status: 401 });
       let group = 1;

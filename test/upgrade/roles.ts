@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { allMigrations } from '../../deploy/all-migrations.ts';
+import { passwordVariable, userVariable } from '../../deploy/database-roles.ts';
 import { databaseRows } from '../postgres/database.ts';
 
 /** A role of the database for each service, which may only do what the service needs. */
@@ -13,8 +14,8 @@ export class ServiceRoles {
   get environment(): NodeJS.ProcessEnv {
     return Object.fromEntries(
       this.#services.flatMap((service) => [
-        [`${service.toUpperCase()}_DATABASE_USER`, this.#nameOf(service)],
-        [`${service.toUpperCase()}_DATABASE_PASSWORD`, this.#password],
+        [userVariable(service), this.#nameOf(service)],
+        [passwordVariable(service), this.#password],
       ]),
     );
   }

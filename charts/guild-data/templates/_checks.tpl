@@ -64,8 +64,10 @@
 {{- end -}}
 {{- end -}}
 {{- $users := list -}}
-{{- range $name, $_ := $v.services -}}
+{{- range $name, $service := (include "guild-data.facts" $ | fromJson).services -}}
+{{- if has "database" $service.holds -}}
 {{- $users = append $users (include "guild-data.credentials" (dict "root" $ "role" $name) | fromJson).user -}}
+{{- end -}}
 {{- end -}}
 {{- if has $v.database.owner $users -}}
 {{- $faults = append $faults (printf "database.owner %s is also the role of a service: migrations would change its password and its rights" $v.database.owner) -}}

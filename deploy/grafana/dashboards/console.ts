@@ -101,7 +101,7 @@ export const console: DashboardSpec = {
         description: 'Status of the response, or why there was none; chat-oauth is the chat platform.',
         unit: 'reqps',
         queries: { '{{host}} {{outcome}}': rate('platform_calls_total', AUTH, ['host', 'outcome']) },
-        alerts: ['GuildDataConsoleSignInFailing', 'GuildDataPlatformRefusesUs'],
+        alerts: ['GuildDataConsoleSignInFailing', 'GuildDataPlatformRejectsCredentials'],
       },
       {
         title: 'Readings of the rights of signed-in persons',

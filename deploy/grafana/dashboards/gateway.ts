@@ -130,7 +130,7 @@ export const gateway: DashboardSpec = {
         description: 'Time from a change of a key until the gateways received it. Objective: one second.',
         unit: 's',
         queries: { p99: quantile(0.99, 'gateway_key_change_propagation_seconds', GATEWAY) },
-        alerts: ['GuildDataKeyPropagationSlow', 'GuildDataKeyStreamCut'],
+        alerts: ['GuildDataKeyPropagationSlow', 'GuildDataKeyChangesNotReceived'],
       },
     ],
     Limits: [

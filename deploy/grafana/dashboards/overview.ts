@@ -161,15 +161,15 @@ export const overview: DashboardSpec = {
         queries: {
           'rate limits without Redis': LIMITERS_WITHOUT_REDIS,
           'no key change stream': `count(gateway_key_stream_alive{${GATEWAY}} == 0)`,
-          'no database notifications: {{job}}': `count by (job) (listener_hearing{${ALL}} == 0)`,
+          'no database notifications: {{job}}': `count by (job) (listener_receiving{${ALL}} == 0)`,
           'no changes over Redis: {{job}}': `count by (job) (change_feed_receiving{${ALL},over="redis"} == 0)`,
           'no owner: {{job}} {{loop}}': `max by (job, loop) (loop_lease_held{${ALL}}) == 0`,
           'waits for a migration: {{job}}': `count by (job) (schema_current{${ALL}} == 0)`,
         },
         alerts: [
           'GuildDataLimiterDegraded',
-          'GuildDataKeyStreamCut',
-          'GuildDataListenerDeaf',
+          'GuildDataKeyChangesNotReceived',
+          'GuildDataNotificationsNotReceived',
           'GuildDataChangesWithoutRedis',
           'GuildDataLoopWithoutOwner',
           'GuildDataSchemaBehind',

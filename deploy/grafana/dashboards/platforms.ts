@@ -52,7 +52,7 @@ export const platforms: DashboardSpec = {
         queries: {
           '{{host}} {{outcome}}': rate('platform_calls_total', `${JOB},outcome=~"429|held back"`, ['host', 'outcome']),
         },
-        alerts: ['GuildDataPlatformHoldsBack'],
+        alerts: ['GuildDataPlatformLimitsCalls'],
       },
       {
         title: 'Open circuit breakers and rejected platform credentials',
@@ -63,7 +63,7 @@ export const platforms: DashboardSpec = {
           'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|chat-oauth|oidc|game-.+"}) > 0`,
           'credentials rejected by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
         },
-        alerts: ['GuildDataPlatformRefusesUs', 'GuildDataPlatformFailing'],
+        alerts: ['GuildDataPlatformRejectsCredentials', 'GuildDataPlatformFailing'],
       },
     ],
     'Our own rate limit of calls to the chat platform (call budget)': [

@@ -69,7 +69,7 @@ export class Listener implements Part {
     this.#options = options;
     this.#primary = new PrimaryFinder(options.url, this.#applicationName);
     options.metrics.gauge(
-      'listener_hearing',
+      'listener_receiving',
       '1 while the process receives notifications of the database on this channel, otherwise 0',
       ['channel'],
       (gauge) =>

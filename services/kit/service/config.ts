@@ -82,6 +82,9 @@ const urlText = (protocols: readonly string[]) => {
     .refine((value) => URL.canParse(value), { error, abort: true });
 };
 
+/** A host, and a port of at most 65535, as a part of the patterns that the chart's schema has too. */
+const HOST_AND_PORT = String.raw`(?:\[[0-9a-fA-F:.]+\]|[^/?#@:\[\]]+)(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?`;
+
 const withoutTrailingSlash = (value: string) => value.replace(/\/+$/, '');
 
 /** Describes an environment variable that holds a URL with one of these protocols; a trailing slash is removed. */
@@ -91,7 +94,7 @@ export const url = (...protocols: string[]) => urlText(protocols).transform(with
 export const baseUrl = (...protocols: string[]) => {
   const error = 'must be a URL without query, fragment and credentials';
   return urlText(protocols)
-    .regex(/^[a-z]+:\/\/[^/?#@]+(?:\/[^?#]*)?$/, { error, abort: true })
+    .regex(new RegExp(`^[a-z]+://${HOST_AND_PORT}(?:/[^?#]*)?$`), { error, abort: true })
     .transform(withoutTrailingSlash)
     .refine((value) => isBase(URL.parse(value)), { error });
 };
@@ -103,7 +106,7 @@ export const baseUrl = (...protocols: string[]) => {
 export const origin = (...protocols: string[]) => {
   const error = 'must be a URL without path, query, fragment and credentials, such as http://host:8080';
   return urlText(protocols)
-    .regex(/^[a-z]+:\/\/[^/?#@]+\/*$/, { error, abort: true })
+    .regex(new RegExp(`^[a-z]+://${HOST_AND_PORT}/*$`), { error, abort: true })
     .transform(withoutTrailingSlash)
     .refine((value) => isBase(URL.parse(value)) && URL.parse(value)?.pathname === '/', { error });
 };

@@ -182,7 +182,7 @@ test.each([
 });
 
 test('the URL of a service may have a port, and a base URL may have a path', () => {
-  for (const value of ['http://host', 'https://host:8443', 'http://[::1]:80', 'http://10.0.0.1:8080']) {
+  for (const value of ['http://host', 'https://host:65535', 'http://[::1]:80', 'http://10.0.0.1:8080']) {
     expect(readConfig({ A: origin('http', 'https') }, { A: `${value}/` })).toEqual({ A: value });
   }
   expect(readConfig({ A: baseUrl('https') }, { A: 'https://host/api/v10/' })).toEqual({ A: 'https://host/api/v10' });
@@ -191,6 +191,22 @@ test('the URL of a service may have a port, and a base URL may have a path', () 
       'A must be a URL without query, fragment and credentials',
     ]);
   }
+});
+
+// The chart has only the patterns: a value that it accepts must not stop the process.
+test.each([
+  ['http://host:65535/path', true],
+  ['http://[fd00::1]:9', true],
+  ['http://host:65536', false],
+  ['http://host:70000/path', false],
+  ['http://host:100000', false],
+  ['http://host:a', false],
+])('the patterns of a base URL decide about the port of %s', (value, isAccepted) => {
+  const { allOf } = z.toJSONSchema(baseUrl('http'), { io: 'input' });
+  const patterns = allOf?.map(({ pattern }) => new RegExp(String(pattern))) ?? [];
+  expect(patterns).toHaveLength(2);
+  expect(patterns.every((pattern) => pattern.test(value))).toBe(isAccepted);
+  expect(faultsOf({ A: baseUrl('http') }, { A: value })).toHaveLength(isAccepted ? 0 : 1);
 });
 
 test('values are converted to their types', () => {

@@ -99,7 +99,7 @@ function hitRatio(increase: (name: string, isWanted?: Wanted) => number | undefi
 }
 
 function faultsOf(page: Page): string[] {
-  const disconnected = page.lines('listener_hearing').filter((line) => line.value === 0);
+  const disconnected = page.lines('listener_receiving').filter((line) => line.value === 0);
   const isOutdated = page.sum('schema_current') === 0;
   return [
     ...disconnected.map(({ labels }) => `no notifications on ${labels['channel'] ?? ''}`),

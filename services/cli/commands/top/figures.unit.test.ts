@@ -70,7 +70,7 @@ activity_unacknowledged_commands 3
 activity_oldest_unacknowledged_command_seconds 40
 members_sync_jobs{state="queued"} 1
 members_sync_jobs{state="running"} 2
-listener_hearing{channel="auth_keys"} 0
+listener_receiving{channel="auth_keys"} 0
 schema_current 0
 `;
   expect(between('', text)).toMatchObject({
