@@ -123,9 +123,10 @@ export function printTargets(results: Results): void {
   }
   if (traced) {
     target('CPU added by traces of 1 % of the requests', traced.added, 0.03);
-    target('the same, against unsampled requests to the same processes', traced.sampling, 0.03);
+    const shares = [traced.added, traced.error, ...traced.equals].map((share) => `${fixed(share * 100, 1)} %`);
+    const [added, error, ...equals] = shares;
     console.log(
-      `without traces a request takes ${fixed(traced.off)} µs; the same processes differ by ${fixed(traced.error, 3)}, with traces by ${fixed(traced.added, 3)}`,
+      `without traces a request takes ${fixed(traced.off)} µs; traces add ${added}, standard error ${error}; equal systems differ by ${equals.join(' and ')}`,
     );
   }
   for (const { name, rate, through, direct } of driven) {

@@ -2,24 +2,26 @@ import { newSpanId, newTraceId, TRACEPARENT_HEADER, traceparentOf } from '#kit/t
 import { startCollector } from './collector.ts';
 import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario, withHeader } from './scenarios.ts';
-import { measureAt, median, type Stage } from './stage.ts';
+import { measureAt, median, quantile, type Stage } from './stage.ts';
 
 /** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
 const RATE = undefined;
 const SCENARIO = 'lookup by game';
 /** One of so many requests is sampled. */
 const SAMPLED_EVERY = 100;
+/** Rounds before the measured ones, while Node still compiles what requests run. */
+const WARM_UP_ROUNDS = 6;
 
-/** CPU of gateway and lookup together per request; medians of all rounds. */
+/** CPU of gateway and lookup together per request. */
 export interface Traced {
-  /** Microseconds without traces. */
+  /** Microseconds without traces; the median of all rounds. */
   off: number;
-  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported. */
+  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported: the median of all rounds. */
   added: number;
-  /** The same for two other processes without traces: the machine's own error. */
+  /** The standard error of `added`. */
   error: number;
-  /** What the sampled 1 % adds, as a share of what unsampled requests take in the same processes. */
-  sampling: number;
+  /** The difference between the two systems without traces, and between the two with them; medians of all rounds. */
+  equals: number[];
 }
 
 interface Pair {
@@ -27,45 +29,36 @@ interface Pair {
   lookup: Replica;
 }
 
-const KINDS = ['off', 'unsampled', 'same', 'sampled'] as const;
-type Kind = (typeof KINDS)[number];
-
 /**
- * Measures what traces cost: the same requests through gateways and lookups without and with them, in turns. The clients
- * decide which requests are sampled, so that the same processes also serve requests without any sampled one.
+ * Measures what traces cost: the same requests in turns through two gateways and lookups without traces, and two with them.
+ * The clients send the header traceparent to all of them, and decide which requests are sampled.
  */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
-  const on = await startPair(stage, {
+  const settings = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     TRACING_SAMPLE_RATIO: '0',
     TRACING_CALLER_SAMPLES_PER_SECOND: '10000',
-  });
-  const pairs = { off: await startPair(stage, {}), same: await startPair(stage, {}), unsampled: on, sampled: on };
-  const requests = {
-    off: lookups(stage, 0),
-    same: lookups(stage, 0),
-    unsampled: lookups(stage, 0),
-    sampled: lookups(stage, 1),
   };
-  const rounds: Record<Kind, number>[] = [];
+  // In turns, so that none of the four is always next to one of its own kind.
+  const pairs: Pair[] = [];
+  for (const kind of [{}, settings, {}, settings]) pairs.push(await startPair(stage, kind));
+  const requests = lookups(stage);
+  const rounds: number[][] = [];
   try {
-    for (let round = 1; round <= stage.rounds; round += 1) {
-      const found = { off: 0, same: 0, unsampled: 0, sampled: 0 };
-      for (const kind of orderOf(round)) found[kind] = await cpuOf(stage, pairs[kind], requests[kind]);
-      rounds.push(found);
-      console.log(`round ${round}: ${KINDS.map((kind) => `${kind} ${found[kind].toFixed(1)} µs`).join(', ')}`);
+    for (let round = 1 - WARM_UP_ROUNDS; round <= stage.rounds; round += 1) {
+      const found: number[] = [];
+      for (const index of round % 2 === 0 ? [0, 1, 2, 3] : [3, 2, 1, 0]) {
+        found[index] = await cpuOf(stage, pairs[index] as Pair, requests);
+      }
+      if (round > 0) rounds.push(found);
+      const texts = found.map((cpu, index) => `${index % 2 === 0 ? 'without' : 'with traces'} ${cpu.toFixed(1)} µs`);
+      console.log(`${round > 0 ? `round ${round}` : 'warm-up'}: ${texts.join(', ')}`);
     }
     if (collector.bytes() === 0) throw new Error('the collector has received no span');
-    const share = (kind: Kind, base: Kind) => median(rounds.map((found) => found[kind] / found[base])) - 1;
-    return {
-      off: median(rounds.map(({ off }) => off)),
-      added: share('sampled', 'off'),
-      error: share('same', 'off'),
-      sampling: share('sampled', 'unsampled'),
-    };
+    return resultOf(rounds);
   } finally {
-    for (const { gateway, lookup } of new Set(Object.values(pairs))) {
+    for (const { gateway, lookup } of pairs) {
       await gateway.child.stop(5_000);
       await lookup.child.stop(5_000);
     }
@@ -73,12 +66,28 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
   }
 }
 
-/**
- * The order of a round. The processes with traces never serve two loads in a row, because the CPU's caches still have
- * their code and data the second time; their two loads change places from round to round.
- */
-function orderOf(round: number): readonly Kind[] {
-  return round % 2 === 0 ? ['off', 'sampled', 'same', 'unsampled'] : ['off', 'unsampled', 'same', 'sampled'];
+/** The result of rounds of four figures each: without traces, with them, without, with. */
+function resultOf(rounds: number[][]): Traced {
+  const at = (index: number) => rounds.map((found) => found[index] ?? Number.NaN);
+  const [off = [], on = [], secondOff = [], secondOn = []] = [at(0), at(1), at(2), at(3)];
+  const ratios = rounds.map((_, round) => sumOf([on, secondOn], round) / sumOf([off, secondOff], round) - 1);
+  const difference = (one: number[], other: number[]) =>
+    median(one.map((cpu, round) => cpu / (other[round] ?? Number.NaN))) - 1;
+  return {
+    off: median([...off, ...secondOff]),
+    added: median(ratios),
+    error: standardErrorOfMedian(ratios),
+    equals: [difference(secondOff, off), difference(secondOn, on)],
+  };
+}
+
+const sumOf = (columns: readonly number[][], round: number): number =>
+  columns.reduce((sum, column) => sum + (column[round] ?? Number.NaN), 0);
+
+/** For values that are about normally distributed; from the quartiles, so that single rounds of a busy machine do not count. */
+function standardErrorOfMedian(values: readonly number[]): number {
+  const deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.349;
+  return (1.253 * deviation) / Math.sqrt(values.length);
 }
 
 async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promise<Pair> {
@@ -89,10 +98,10 @@ async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promis
 
 const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
 
-/** Requests with the header traceparent, of which `sampled` in SAMPLED_EVERY are sampled. */
-function lookups({ world }: Stage, sampled: number): string[] {
+/** Requests with the header traceparent, of which one in SAMPLED_EVERY is sampled. */
+function lookups({ world }: Stage): string[] {
   return requestsOf(scenario(), world).map((request, index) =>
-    withHeader(request, TRACEPARENT_HEADER, traceparentOf(newTraceId(), newSpanId(), index % SAMPLED_EVERY < sampled)),
+    withHeader(request, TRACEPARENT_HEADER, traceparentOf(newTraceId(), newSpanId(), index % SAMPLED_EVERY === 0)),
   );
 }
 

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { allowInsecureRequests, ClientSecretBasic, Configuration, customFetch } from 'openid-client';
+import type { Configuration } from 'openid-client';
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { PlatformHost, type PlatformOptions, type PlatformResponse } from '../http/host.ts';
 import { fetchThrough, OAuthClient, type OAuthTokens, type SignInSecrets } from '../oauth/client.ts';
+import { openIdClient } from '../oauth/library.ts';
 
 const PROVIDER = 'The chat platform';
 /** The scopes of persons who sign in to the console. */
@@ -68,28 +69,27 @@ export class DiscordOAuth {
   readonly #host: PlatformHost;
   readonly #clock: Clock;
   readonly #client: OAuthClient;
-  readonly #configuration: Configuration;
-  readonly #api: string;
+  readonly #config: DiscordOAuthConfig;
+  #loaded: Promise<Configuration> | undefined;
   readonly #scope: string;
 
   constructor({ config, redirectUri, scope = SIGN_IN_SCOPE, name = 'chat-oauth', ...options }: DiscordOAuthOptions) {
     this.#clock = options.clock;
     this.#host = new PlatformHost({ ...options, name, platform: 'chat platform', url: '' });
     this.#client = new OAuthClient({ provider: PROVIDER, redirectUri, clock: options.clock });
-    this.#configuration = configurationOf(config);
-    this.#configuration[customFetch] = fetchThrough(this.#host, () => ({ limit: 'tokens' }));
-    this.#api = config.CHAT_API_URL;
+    this.#config = config;
     this.#scope = scope;
   }
 
   /** Returns the address of the platform at which the person allows the sign-in. */
-  authorizationUrl(secrets: SignInSecrets): Promise<string> {
-    return this.#client.authorizationUrl(this.#configuration, secrets, { scope: this.#scope });
+  async authorizationUrl(secrets: SignInSecrets): Promise<string> {
+    return this.#client.authorizationUrl(await this.#configuration(), secrets, { scope: this.#scope });
   }
 
   /** Exchanges the code in the query of a callback for tokens. Throws the errors of OAuthClient.exchange. */
   async exchange(query: string, { state, verifier }: SignInSecrets): Promise<OAuthTokens> {
-    return this.#client.tokensOf(await this.#client.exchange(this.#configuration, query, { state, verifier }));
+    const configuration = await this.#configuration();
+    return this.#client.tokensOf(await this.#client.exchange(configuration, query, { state, verifier }));
   }
 
   /** Returns the account to which an access token belongs. */
@@ -114,9 +114,14 @@ export class DiscordOAuth {
     return again && { guilds: again, tokens: renewed };
   }
 
+  #configuration(): Promise<Configuration> {
+    this.#loaded ??= configurationOf(this.#config, this.#host);
+    return this.#loaded;
+  }
+
   async #refreshed({ refresh }: OAuthTokens): Promise<OAuthTokens | undefined> {
     if (refresh === null) return undefined;
-    const response = await this.#client.refresh(this.#configuration, refresh);
+    const response = await this.#client.refresh(await this.#configuration(), refresh);
     return response && this.#client.tokensOf(response, refresh);
   }
 
@@ -139,7 +144,7 @@ export class DiscordOAuth {
   #get(path: string, accessToken: string, what: string): Promise<PlatformResponse> {
     const limit = `${what} ${createHash('sha256').update(accessToken).digest('base64url')}`;
     const headers = { authorization: `Bearer ${accessToken}` };
-    return this.#host.get(this.#api + path, { limit, headers, isForUser: true });
+    return this.#host.get(this.#config.CHAT_API_URL + path, { limit, headers, isForUser: true });
   }
 }
 
@@ -147,15 +152,17 @@ export class DiscordOAuth {
  * The platform publishes these addresses in /.well-known/oauth-authorization-server. It is named as the issuer of a
  * callback by the origin of its authorization endpoint.
  */
-function configurationOf(config: DiscordOAuthConfig): Configuration {
+async function configurationOf(config: DiscordOAuthConfig, host: PlatformHost): Promise<Configuration> {
+  const library = await openIdClient();
   const server = {
     issuer: new URL(config.CHAT_OAUTH_AUTHORIZE_URL).origin,
     authorization_endpoint: config.CHAT_OAUTH_AUTHORIZE_URL,
     token_endpoint: `${config.CHAT_API_URL}/oauth2/token`,
   };
   const { CHAT_OAUTH_CLIENT_ID: id, CHAT_OAUTH_CLIENT_SECRET: secret } = config;
-  const configuration = new Configuration(server, id, secret, ClientSecretBasic(secret));
-  if (config.CHAT_API_URL.startsWith('http:')) allowInsecureRequests(configuration);
+  const configuration = new library.Configuration(server, id, secret, library.ClientSecretBasic(secret));
+  configuration[library.customFetch] = fetchThrough(host, () => ({ limit: 'tokens' }));
+  if (config.CHAT_API_URL.startsWith('http:')) library.allowInsecureRequests(configuration);
   return configuration;
 }
 

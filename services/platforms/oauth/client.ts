@@ -1,17 +1,9 @@
-import {
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  type Configuration,
-  type CustomFetch,
-  calculatePKCECodeChallenge,
-  refreshTokenGrant,
-  type TokenEndpointResponse,
-  type TokenEndpointResponseHelpers,
-} from 'openid-client';
+import type { Configuration, CustomFetch, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { CallOptions, PlatformHost } from '../http/host.ts';
 import { GrantRejectedError, providerError } from './errors.ts';
+import { openIdClient } from './library.ts';
 
 /** The secrets of one sign-in. */
 export interface SignInSecrets {
@@ -54,6 +46,7 @@ export class OAuthClient {
     { state, verifier }: SignInSecrets,
     parameters: Record<string, string>,
   ): Promise<string> {
+    const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await openIdClient();
     const challenge = { code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' };
     const all = { redirect_uri: this.#options.redirectUri, state, ...challenge, ...parameters };
     return buildAuthorizationUrl(configuration, all).href;
@@ -75,19 +68,21 @@ export class OAuthClient {
       pkceCodeVerifier: verifier,
       ...(nonce !== undefined && { expectedNonce: nonce }),
     };
+    const { authorizationCodeGrant } = await openIdClient();
     try {
       return await authorizationCodeGrant(configuration, callback, checks);
     } catch (error) {
-      throw this.#converted(error);
+      throw await this.#converted(error);
     }
   }
 
   /** Returns new tokens; undefined if the provider rejects the refresh token, so that the access has ended. */
   async refresh(configuration: Configuration, refreshToken: string): Promise<TokenResponse | undefined> {
+    const { refreshTokenGrant } = await openIdClient();
     try {
       return await refreshTokenGrant(configuration, refreshToken);
     } catch (error) {
-      const converted = providerError(error, this.#options.provider);
+      const converted = await providerError(error, this.#options.provider);
       if (converted instanceof GrantRejectedError) return undefined;
       throw converted;
     }
@@ -104,8 +99,8 @@ export class OAuthClient {
     };
   }
 
-  #converted(error: unknown): Error {
-    const converted = providerError(error, this.#options.provider);
+  async #converted(error: unknown): Promise<Error> {
+    const converted = await providerError(error, this.#options.provider);
     if (!(converted instanceof GrantRejectedError)) return converted;
     return new ApiError('INVALID_REQUEST', { message: 'The sign-in is no longer valid, start again' });
   }

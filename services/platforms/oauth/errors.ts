@@ -1,5 +1,5 @@
-import { AuthorizationResponseError, ResponseBodyError } from 'openid-client';
 import { ApiError } from '#kit/errors.ts';
+import { openIdClient } from './library.ts';
 
 /** Thrown when a provider rejects a code or a refresh token: it is unknown, used, expired or withdrawn. */
 export class GrantRejectedError extends Error {}
@@ -8,9 +8,10 @@ export class GrantRejectedError extends Error {}
  * Converts an error of openid-client. Errors of the HTTP client are passed on; everything that the provider sends and
  * that is not valid becomes PLATFORM_ERROR. No error names a code, a token or a parameter of the callback.
  */
-export function providerError(error: unknown, provider: string): Error {
+export async function providerError(error: unknown, provider: string): Promise<Error> {
   const cause = causeOfApi(error);
   if (cause) return cause;
+  const { AuthorizationResponseError, ResponseBodyError } = await openIdClient();
   if (error instanceof AuthorizationResponseError) return rejection(error.error, provider);
   if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return new GrantRejectedError();
   return new ApiError('PLATFORM_ERROR', { message: `${provider} sent no usable response`, cause: error });

@@ -1,14 +1,4 @@
-import {
-  allowInsecureRequests,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
-  type Configuration,
-  customFetch,
-  discovery,
-  enableNonRepudiationChecks,
-  fetchUserInfo,
-} from 'openid-client';
+import type { ClientAuth, Configuration } from 'openid-client';
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
@@ -22,6 +12,7 @@ import {
   type TokenResponse,
 } from '../oauth/client.ts';
 import { providerError } from '../oauth/errors.ts';
+import { openIdClient } from '../oauth/library.ts';
 import { isUnauthorized } from './unauthorized.ts';
 
 /** How long the configuration and the signing keys of the provider are used before they are read again. */
@@ -119,12 +110,13 @@ export class OpenIdProvider {
     configuration: Configuration,
     { subject, tokens, claims }: { subject: string; tokens: OAuthTokens; claims: Claims | undefined },
   ): Promise<OpenIdPerson | undefined> {
+    const { fetchUserInfo } = await openIdClient();
     try {
       const found = await fetchUserInfo(configuration, tokens.access, subject);
       return this.#toPerson(this.#parsed({ ...claims, ...found }), tokens);
     } catch (error) {
-      if (isUnauthorized(error)) return undefined;
-      throw providerError(error, this.#config.OIDC_LABEL);
+      if (await isUnauthorized(error)) return undefined;
+      throw await providerError(error, this.#config.OIDC_LABEL);
     }
   }
 
@@ -154,7 +146,7 @@ export class OpenIdProvider {
     try {
       return await this.#discoveries.run('', () => this.#discover());
     } catch (error) {
-      if (!known) throw providerError(error, this.#config.OIDC_LABEL);
+      if (!known) throw await providerError(error, this.#config.OIDC_LABEL);
       // The provider's addresses and keys rarely change, so the previous ones are used while it does not respond.
       known.until = this.#clock.now() + RETRY_MS;
       return known.configuration;
@@ -163,15 +155,18 @@ export class OpenIdProvider {
 
   async #discover(): Promise<Configuration> {
     const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: id, OIDC_CLIENT_SECRET: secret } = this.#config;
+    const library = await openIdClient();
+    const { ClientSecretBasic, ClientSecretPost } = library;
     const fetch = fetchThrough(this.#host, (url) => ({ limit: new URL(url).pathname }));
-    const execute = [enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [allowInsecureRequests] : [])];
+    const insecure = issuer.startsWith('http:') ? [library.allowInsecureRequests] : [];
+    const execute = [library.enableNonRepudiationChecks, ...insecure];
     const authenticate: ClientAuth = (server, ...rest) => {
       const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
       const method = methods.includes('client_secret_basic') ? ClientSecretBasic(secret) : ClientSecretPost(secret);
       method(server, ...rest);
     };
-    const options = { execute, [customFetch]: fetch };
-    const configuration = await discovery(new URL(issuer), id, secret, authenticate, options);
+    const options = { execute, [library.customFetch]: fetch };
+    const configuration = await library.discovery(new URL(issuer), id, secret, authenticate, options);
     this.#discovered = { configuration, until: this.#clock.now() + METADATA_MS };
     return configuration;
   }

@@ -5,7 +5,6 @@ import { splitTarget } from '#kit/http/target.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import { CONSOLE_KEY, signPrincipal } from '#kit/security/principal.ts';
 import { type GuildRole, ROLE_SCOPES, roleAllowsRoute } from '#proto/console/roles.ts';
-import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import type { ConsoleTelemetry } from '../../console-telemetry.ts';
 import type { ConsoleSession, ConsoleSessions } from './sessions.ts';
@@ -44,10 +43,7 @@ export interface RequestSignerOptions {
 /** Signs the principals of REST requests of persons who are signed in and whose role allows the route. */
 export class RequestSigner {
   readonly #options: RequestSignerOptions;
-  readonly #matcher = new Matcher(
-    ROUTES.filter(({ service }) => service !== GATEWAY),
-    API_PREFIX,
-  );
+  #matcher: Promise<Matcher> | undefined;
 
   constructor(options: RequestSignerOptions) {
     this.#options = options;
@@ -59,7 +55,7 @@ export class RequestSigner {
    */
   async sign(request: PersonsRequest): Promise<SignedRequest> {
     const { telemetry } = this.#options;
-    const route = this.#routeOf(request);
+    const route = await this.#routeOf(request);
     const { session, role } = await this.#find(request);
     if (!role || !roleAllowsRoute(role, route)) {
       telemetry.requestRejected('role_too_low');
@@ -69,12 +65,13 @@ export class RequestSigner {
     return { route, role, personId: session.personId, principal: this.#principal(request, session, role, route) };
   }
 
-  #routeOf({ method, target, guildId }: PersonsRequest): Route {
+  async #routeOf({ method, target, guildId }: PersonsRequest): Promise<Route> {
     const { path } = splitTarget(target);
     if (!isDecodable(path)) {
       throw invalidRequest([{ path: 'path', message: 'has a percent-escape that cannot be read' }]);
     }
-    const match = this.#matcher.match(method, path);
+    this.#matcher ??= loadMatcher();
+    const match = (await this.#matcher).match(method, path);
     if (match instanceof ApiError) throw match;
     const { guildId: named } = match.params;
     if (named !== undefined && named !== guildId) throw new ApiError('GUILD_MISMATCH');
@@ -111,6 +108,13 @@ export class RequestSigner {
     };
     return signPrincipal(ring, principal, { audience: service, method, target }, clock.now());
   }
+}
+
+/** Loads the route table with the first request: the schemas of all routes take 6 MB, which most processes of auth never need. */
+async function loadMatcher(): Promise<Matcher> {
+  const { ROUTES } = await import('#proto/rest/index.ts');
+  const reachable = ROUTES.filter(({ service }) => service !== GATEWAY);
+  return new Matcher(reachable, API_PREFIX);
 }
 
 function isDecodable(path: string): boolean {

@@ -15,7 +15,7 @@ export interface RemoteSpan {
   traceState: string | undefined;
 }
 
-const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 /** The length of a traceparent of version 00; later versions may have further fields. */
 const LENGTH = 55;
 const INVALID_VERSION = 'ff';
@@ -35,10 +35,10 @@ export function readTraceHeaders(
   traceparent: string | undefined,
   tracestate: string | undefined,
 ): RemoteSpan | undefined {
-  if (traceparent === undefined) return undefined;
-  const [, version, traceId = '', spanId = '', flags = '', rest] = TRACEPARENT.exec(traceparent) ?? [];
-  if (version === undefined || version === INVALID_VERSION) return undefined;
-  if (version === '00' && (rest !== undefined || traceparent.length !== LENGTH)) return undefined;
+  if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return undefined;
+  const version = traceparent.slice(0, 2);
+  if (version === INVALID_VERSION || (version === '00' && traceparent.length !== LENGTH)) return undefined;
+  const [traceId, spanId, flags] = [traceparent.slice(3, 35), traceparent.slice(36, 52), traceparent.slice(53, 55)];
   if (traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
   const isSampled = (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
   return { traceId, spanId, isSampled, traceState: readTracestate(tracestate) };

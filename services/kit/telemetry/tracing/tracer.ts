@@ -86,12 +86,19 @@ export class Tracer implements Part, SpanRecorder {
   ofProcess(traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
     const caller = readTraceHeaders(traceparent, tracestate);
     if (!caller) return undefined;
-    const { traceId, isSampled, traceState } = caller;
+    const { traceId, spanId: parentSpanId, isSampled, traceState } = caller;
     // A span that is not recorded passes on the caller's ID, so it needs none of its own.
-    const spanId = isSampled ? newSpanId() : caller.spanId;
-    const parentSpanId = caller.spanId;
-    const trace = { traceId, traceState, isSampled, isRoot: false };
-    return new Span({ ...trace, recorder: this, kind: 'server', spanId, parentSpanId });
+    const spanId = isSampled ? newSpanId() : parentSpanId;
+    return new Span({
+      recorder: this,
+      kind: 'server',
+      traceId,
+      spanId,
+      parentSpanId,
+      traceState,
+      isSampled,
+      isRoot: false,
+    });
   }
 
   record(span: FinishedSpan): void {
