@@ -69,7 +69,7 @@ export async function driveTracing(stage: Stage): Promise<Traced> {
 /** The result of rounds of four figures each: without traces, with them, without, with. */
 function resultOf(rounds: number[][]): Traced {
   const at = (index: number) => rounds.map((found) => found[index] ?? Number.NaN);
-  const [off = [], on = [], secondOff = [], secondOn = []] = [at(0), at(1), at(2), at(3)];
+  const [off, on, secondOff, secondOn] = [at(0), at(1), at(2), at(3)];
   const ratios = rounds.map((_, round) => sumOf([on, secondOn], round) / sumOf([off, secondOff], round) - 1);
   const difference = (one: number[], other: number[]) =>
     median(one.map((cpu, round) => cpu / (other[round] ?? Number.NaN))) - 1;
