@@ -75,6 +75,25 @@ test('an event whose day has no partition is stored, by several calls at once', 
   for (const guildId of guilds) expect(await fixture.read(guildId)).toHaveLength(2);
 });
 
+test('sessions that create a missing partition again and again at once never fail', async () => {
+  const missing = await dayOf(30);
+  const sessions = Array.from({ length: 4 }, () => new Client({ connectionString: fixture.testDatabase.url }));
+  try {
+    await Promise.all(sessions.map((session) => session.connect()));
+    // The sessions have looked for the partition before, so that each has cached that it does not exist.
+    const text = `SELECT events.create_partition('log', $1::date) AS created WHERE to_regclass($2) IS NULL`;
+    for (let round = 0; round < 50; round++) {
+      const name = `events.${await nameOf(30)}`;
+      const results = await Promise.all(sessions.map((session) => session.query(text, [missing, name])));
+      const created = results.flatMap(({ rows }) => rows.map((row) => row.created));
+      expect(created.filter(Boolean)).toHaveLength(1);
+      await owner.query(`DROP TABLE ${name}`);
+    }
+  } finally {
+    await Promise.all(sessions.map((session) => session.end()));
+  }
+});
+
 test('after the clock was set back, events keep their order on the later day', async () => {
   const guildId = newGuild();
   await fixture.append(guildId, recordedFrom(1, 2));

@@ -23,7 +23,7 @@ import { describeCall } from './call-context.ts';
 import { callMetadata } from './call-metadata.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './definition.ts';
 import { fromStatus } from './errors.ts';
-import { hasNoResponse, wasLost } from './failures.ts';
+import { hasNoResponse, wasLost, wasRefused } from './failures.ts';
 
 export { isGrpcFailure } from './failures.ts';
 
@@ -91,9 +91,11 @@ export class GrpcChannel {
       'gRPC calls to other services, by method and result code',
       ['method', 'code'],
     );
-    this.#retried = options.metrics.counter('grpc_client_retries_total', 'gRPC calls retried after a lost connection', [
-      'method',
-    ]);
+    this.#retried = options.metrics.counter(
+      'grpc_client_retries_total',
+      'gRPC calls sent again because the connection was lost or the server refused them',
+      ['method'],
+    );
     const tls = options.tls?.channelTo(options.address);
     this.#client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
       ...tls?.options,
@@ -112,7 +114,8 @@ export class GrpcChannel {
 
   /**
    * Returns the client functions of a service definition. The idempotent methods in `repeatable` are retried once if
-   * the connection is lost, within the same deadline. At most a tenth of all calls are retried.
+   * the connection is lost, within the same deadline. At most a tenth of all calls are retried. Every call that the server
+   * refused without beginning it is sent once more.
    */
   methods<Definition extends DefinitionShape>(
     definition: Definition,
@@ -161,7 +164,9 @@ export class GrpcChannel {
     try {
       return await this.#attempt(method, request, deadline);
     } catch (error) {
-      if (!isRepeatable || !wasLost(error) || Date.now() >= deadline || !this.#budget.take()) throw error;
+      // Many calls may be refused at once, and a refused one costs the server almost nothing, so these need no budget.
+      const mayRepeat = wasRefused(error) || (isRepeatable && wasLost(error) && this.#budget.take());
+      if (!mayRepeat || Date.now() >= deadline) throw error;
       this.#retried.inc({ method: method.path });
       return this.#attempt(method, request, deadline);
     }

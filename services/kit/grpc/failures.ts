@@ -20,3 +20,16 @@ export function wasLost(error: unknown): boolean {
   if (!(error instanceof ApiError) || isServiceError(error)) return false;
   return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);
 }
+
+/** What gRPC reports of a call that the server refused: of one that it had sent completely, and of one that it was sending. */
+const REFUSED = /Stream refused by server|NGHTTP2_REFUSED_STREAM/;
+
+/**
+ * True if the server refused a gRPC call without beginning it (RFC 9113, section 8.7), because the call came while the
+ * server closed the connection.
+ */
+export function wasRefused(error: unknown): boolean {
+  if (!(error instanceof ApiError) || isServiceError(error)) return false;
+  const { code, details } = (error.cause ?? {}) as Partial<ServiceError>;
+  return code === status.UNAVAILABLE && REFUSED.test(details ?? '');
+}

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { constants, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
 import { createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '#local/ports.ts';
@@ -109,6 +110,29 @@ test('a call that is not idempotent is not retried', async () => {
   const { methods, retries, calls } = await callsThatAreCut(20, []);
   await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
   expect([calls(), await retries()]).toEqual([1, 0]);
+});
+
+/** grpc-js itself sends a refused call once more. */
+const SENT_BY_GRPC = 2;
+
+test('a call that the server refuses without beginning it is sent once more, also if it is not idempotent', async () => {
+  let calls = 0;
+  const server = createHttp2Server();
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    stream.on('error', () => undefined);
+    if (++calls <= SENT_BY_GRPC) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    const message = SampleService.say.responseSerialize({ text: 'a response' });
+    stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => server.close());
+  const { port } = server.address() as { port: number };
+  const { methods, metrics } = connect(`127.0.0.1:${port}`);
+  expect(await methods.say({ text: '' })).toEqual({ text: 'a response' });
+  const counter = await metrics.registry.getSingleMetric('grpc_client_retries_total')?.get();
+  expect([counter?.values[0]?.value, calls]).toEqual([1, SENT_BY_GRPC + 1]);
 });
 
 test('an error returned by the service is not retried', async () => {
