@@ -140,11 +140,6 @@ export function requestsOf(scenario: Scenario, world: World, seed = 1): string[]
   );
 }
 
-/** Adds a header to the text of a request. */
-export function withHeader(request: string, name: string, value: string): string {
-  return request.replace('\r\n', `\r\n${name}: ${value}\r\n`);
-}
-
 /** The same requests as the gateway forwards them, valid for 30 s from now. */
 export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretRing, seed = 1): string[] {
   return make(scenario, world, seed, (request, guild) => {

@@ -1,14 +1,11 @@
-import { newSpanId, newTraceId, TRACEPARENT_HEADER, traceparentOf } from '#kit/telemetry/tracing/trace-context.ts';
 import { startCollector } from './collector.ts';
 import type { Replica } from './running.ts';
-import { requestsOf, SCENARIOS, type Scenario, withHeader } from './scenarios.ts';
+import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { measureAt, median, quantile, type Stage } from './stage.ts';
 
 /** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
 const RATE = undefined;
 const SCENARIO = 'lookup by game';
-/** One of so many requests is sampled. */
-const SAMPLED_EVERY = 100;
 /** Rounds before the measured ones, while Node still compiles what requests run. */
 const WARM_UP_ROUNDS = 6;
 
@@ -29,21 +26,14 @@ interface Pair {
   lookup: Replica;
 }
 
-/**
- * Measures what traces cost: the same requests in turns through two gateways and lookups without traces, and two with them.
- * The clients send the header traceparent to all of them, and decide which requests are sampled.
- */
+/** Measures what traces cost: the same requests in turns through two gateways and lookups without traces, and two with them. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
-  const settings = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    TRACING_SAMPLE_RATIO: '0',
-    TRACING_CALLER_SAMPLES_PER_SECOND: '10000',
-  };
+  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACING_SAMPLE_RATIO: '0.01' };
   // In turns, so that none of the four is always next to one of its own kind.
   const pairs: Pair[] = [];
   for (const kind of [{}, settings, {}, settings]) pairs.push(await startPair(stage, kind));
-  const requests = lookups(stage);
+  const requests = requestsOf(scenario(), stage.world);
   const rounds: number[][] = [];
   try {
     for (let round = 1 - WARM_UP_ROUNDS; round <= stage.rounds; round += 1) {
@@ -97,13 +87,6 @@ async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promis
 }
 
 const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
-
-/** Requests with the header traceparent, of which one in SAMPLED_EVERY is sampled. */
-function lookups({ world }: Stage): string[] {
-  return requestsOf(scenario(), world).map((request, index) =>
-    withHeader(request, TRACEPARENT_HEADER, traceparentOf(newTraceId(), newSpanId(), index % SAMPLED_EVERY === 0)),
-  );
-}
 
 async function cpuOf(stage: Stage, { gateway, lookup }: Pair, requests: string[]): Promise<number> {
   const processes = { gateway: gateway.child.pid, lookup: lookup.child.pid };
