@@ -8,12 +8,7 @@ feedSuite(
   async () => {
     const folder = newFolder();
     const feeds = await TestFeeds.start();
-    let system = await startRedisSentinel(folder);
-    const stopRedis = () => Promise.all([system.primary, system.replica, system.sentinel].map((node) => node.stop()));
-    const renew = async () => {
-      await stopRedis();
-      system = await startRedisSentinel(folder);
-    };
+    const system = await startRedisSentinel(folder);
     return {
       open: (handlers, isCutOff) => feeds.open(handlers, isCutOff, async () => system.url),
       faults: [
@@ -24,10 +19,9 @@ feedSuite(
           end: () => void process.kill(system.primary.pid(), 'SIGCONT'),
         },
       ],
-      renew,
       stop: async () => {
         await feeds.stop();
-        await stopRedis();
+        await Promise.all([system.primary, system.replica, system.sentinel].map((node) => node.stop()));
         removeFolder(folder);
       },
     };
