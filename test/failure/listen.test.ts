@@ -23,7 +23,7 @@ let others: Record<'moderation' | 'activity', RunningService>;
 beforeAll(async () => {
   const network = (await system.start()).network;
   key = (await network.createKey()).secret;
-  await hearing('moderation', 'activity');
+  await receiving('moderation', 'activity');
   others = { moderation: await network.startOne('moderation'), activity: await network.startOne('activity') };
 });
 afterAll(() => system.stop());
@@ -31,7 +31,7 @@ afterAll(() => system.stop());
 const admins = new Map<string, string>();
 
 /** Waits until the replica that the gateway uses receives its notifications. */
-async function hearing(...names: string[]): Promise<void> {
+async function receiving(...names: string[]): Promise<void> {
   for (const name of names) {
     if (!admins.has(name)) admins.set(name, system.network.address(name, 'admin'));
     await vi.waitFor(async () => {
@@ -60,7 +60,7 @@ test('with a half-open connection for notifications a cached ban status is stale
   await expect.poll(isBanned, { interval: 20 }).toBe(true);
   withinBound('a ban shows in a replica that has become deaf', performance.now() - started, 2_500);
   // It has reconnected.
-  await hearing('moderation');
+  await receiving('moderation');
   expect(await isBanned()).toBe(true);
   await decide('unban');
   await expect.poll(isBanned, { timeout: 5_000, interval: 20 }).toBe(false);
@@ -93,7 +93,7 @@ test.each(['down', 'slow', 'reset', 'deaf'] as const)(
 );
 
 test('with a half-open connection for notifications waiting polls still get their response', async () => {
-  await hearing('activity');
+  await receiving('activity');
   const poll = get(`/game/servers/${SERVER}/commands?wait=25`);
   const metrics = async () => (await fetch(`http://${admins.get('activity')}/metrics`)).text();
   await expect.poll(metrics).toMatch(/^activity_open_polls 1$/m);

@@ -26,7 +26,7 @@ interface Pair {
   lookup: Replica;
 }
 
-/** Measures what traces cost: the same requests in turns through two gateways and lookups without traces, and two with them. */
+/** Measures the CPU that traces cost: two systems without traces and two with them serve the same requests in turns. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
   const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACING_SAMPLE_RATIO: '0.01' };
@@ -74,7 +74,7 @@ function resultOf(rounds: number[][]): Traced {
 const sumOf = (columns: readonly number[][], round: number): number =>
   columns.reduce((sum, column) => sum + (column[round] ?? Number.NaN), 0);
 
-/** For values that are about normally distributed; from the quartiles, so that single rounds of a busy machine do not count. */
+/** Estimated from the quartiles of about normally distributed values, so that a few rounds which other programs disturbed do not count. */
 function standardErrorOfMedian(values: readonly number[]): number {
   const deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.349;
   return (1.253 * deviation) / Math.sqrt(values.length);

@@ -68,16 +68,13 @@ export class Listener implements Part {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#primary = new PrimaryFinder(options.url, this.#applicationName);
-    options.metrics.gauge(
-      'listener_receiving',
-      '1 while the process receives notifications of the database on this channel, otherwise 0',
-      ['channel'],
-      (gauge) =>
-        gauge.set(
-          { channel: options.channel },
-          this.#isOverRedis ? Number(this.isListening) : Number(this.isReceiving),
-        ),
-    );
+    const help = '1 while the process receives notifications of the database on this channel, otherwise 0';
+    // The second name is that of the previous release, whose dashboards and alerts continue to work for one release.
+    for (const name of ['listener_receiving', 'listener_hearing']) {
+      options.metrics.gauge(name, help, ['channel'], (gauge) =>
+        gauge.set({ channel: options.channel }, Number(this.#isOverRedis ? this.isListening : this.isReceiving)),
+      );
+    }
   }
 
   /** True if other processes notify this one, and all that was committed until two seconds ago has been delivered. */

@@ -82,7 +82,7 @@ const urlText = (protocols: readonly string[]) => {
     .refine((value) => URL.canParse(value), { error, abort: true });
 };
 
-/** A host, and a port of at most 65535, as a part of the patterns that the chart's schema has too. */
+/** The regular expression of a host with an optional port of at most 65535; the chart's schema contains it too. */
 const HOST_AND_PORT = String.raw`(?:\[[0-9a-fA-F:.]+\]|[^/?#@:\[\]]+)(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?`;
 
 const withoutTrailingSlash = (value: string) => value.replace(/\/+$/, '');

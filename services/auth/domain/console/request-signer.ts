@@ -110,7 +110,7 @@ export class RequestSigner {
   }
 }
 
-/** Loads the route table with the first request: the schemas of all routes take 6 MB, which most processes of auth never need. */
+/** Loads the route table with the first request: the schemas of all routes take 6 MB, which auth needs only for persons in the console. */
 async function loadMatcher(): Promise<Matcher> {
   const { ROUTES } = await import('#proto/rest/index.ts');
   const reachable = ROUTES.filter(({ service }) => service !== GATEWAY);
