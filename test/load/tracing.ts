@@ -1,13 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { pathOf } from '#kit/files.ts';
 import { startCollector } from './collector.ts';
 import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { measureAt, median, quantile, type Stage } from './stage.ts';
+import type { StateTotals, SwitchTotals } from './tracing-switch.ts';
 
 /** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
 const RATE = undefined;
 const SCENARIO = 'lookup by game';
 /** Rounds before the measured ones, while Node still compiles what requests run. */
 const WARM_UP_ROUNDS = 6;
+/** Spans are sent in the half second in which they were recorded: 12 times as often as by default, so traces cost more here. */
+const EXPORT_EVERY_MS = 200;
 
 /** CPU of gateway and lookup together per request. */
 export interface Traced {
@@ -17,80 +24,85 @@ export interface Traced {
   added: number;
   /** The standard error of `added`. */
   error: number;
-  /** The difference between the two systems without traces, and between the two with them; medians of all rounds. */
-  equals: number[];
 }
 
-interface Pair {
-  gateway: Replica;
-  lookup: Replica;
+/** A process that switches traces off and on, and the file with its totals. */
+interface Switching {
+  replica: Replica;
+  file: string;
 }
 
-/** Measures the CPU that traces cost: two systems without traces and two with them serve the same requests in turns. */
+/** Measures the CPU that traces cost: gateway and lookup switch them off and on for new requests, while they serve a load. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
-  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACING_SAMPLE_RATIO: '0.01' };
-  // In turns, so that none of the four is always next to one of its own kind.
-  const pairs: Pair[] = [];
-  for (const kind of [{}, settings, {}, settings]) pairs.push(await startPair(stage, kind));
-  const requests = requestsOf(scenario(), stage.world);
-  const rounds: number[][] = [];
+  const settings = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_BSP_SCHEDULE_DELAY: String(EXPORT_EVERY_MS),
+    TRACING_SAMPLE_RATIO: '0.01',
+  };
+  const lookup = await startSwitching(stage, 'lookup', settings);
+  const LOOKUP_HTTP_URL = `http://127.0.0.1:${lookup.replica.port}`;
+  const gateway = await startSwitching(stage, 'gateway', { ...settings, LOOKUP_HTTP_URL });
+  const rounds: Record<'on' | 'off', number>[] = [];
   try {
     for (let round = 1 - WARM_UP_ROUNDS; round <= stage.rounds; round += 1) {
-      const found: number[] = [];
-      for (const index of round % 2 === 0 ? [0, 1, 2, 3] : [3, 2, 1, 0]) {
-        found[index] = await cpuOf(stage, pairs[index] as Pair, requests);
-      }
+      const found = await measureRound(stage, gateway, lookup);
       if (round > 0) rounds.push(found);
-      const texts = found.map((cpu, index) => `${index % 2 === 0 ? 'without' : 'with traces'} ${cpu.toFixed(1)} µs`);
-      console.log(`${round > 0 ? `round ${round}` : 'warm-up'}: ${texts.join(', ')}`);
+      const name = round > 0 ? `round ${round}` : 'warm-up';
+      console.log(`${name}: without ${found.off.toFixed(1)} µs, with traces ${found.on.toFixed(1)} µs`);
     }
     if (collector.bytes() === 0) throw new Error('the collector has received no span');
-    return resultOf(rounds);
   } finally {
-    for (const { gateway, lookup } of pairs) {
-      await gateway.child.stop(5_000);
-      await lookup.child.stop(5_000);
-    }
+    for (const { replica } of [gateway, lookup]) await replica.child.stop(5_000);
     await collector.stop();
   }
+  const ratios = rounds.map(({ on, off }) => on / off - 1);
+  return { off: median(rounds.map(({ off }) => off)), added: median(ratios), error: standardErrorOfMedian(ratios) };
 }
 
-/** The result of rounds of four figures each: without traces, with them, without, with. */
-function resultOf(rounds: number[][]): Traced {
-  const at = (index: number) => rounds.map((found) => found[index] ?? Number.NaN);
-  const [off, on, secondOff, secondOn] = [at(0), at(1), at(2), at(3)];
-  const ratios = rounds.map((_, round) => sumOf([on, secondOn], round) / sumOf([off, secondOff], round) - 1);
-  const difference = (one: number[], other: number[]) =>
-    median(one.map((cpu, round) => cpu / (other[round] ?? Number.NaN))) - 1;
-  return {
-    off: median([...off, ...secondOff]),
-    added: median(ratios),
-    error: standardErrorOfMedian(ratios),
-    equals: [difference(secondOff, off), difference(secondOn, on)],
-  };
+async function startSwitching(
+  { system, folder }: Stage,
+  name: string,
+  settings: NodeJS.ProcessEnv,
+): Promise<Switching> {
+  const file = join(folder, `traces of ${name}.json`);
+  const { href } = pathToFileURL(pathOf('test/load/tracing-switch.ts'));
+  const environment = { ...settings, BENCH_TRACING_FILE: file, NODE_OPTIONS: `--import=${href}` };
+  return { replica: await system.startReplica(name, environment), file };
 }
 
-const sumOf = (columns: readonly number[][], round: number): number =>
-  columns.reduce((sum, column) => sum + (column[round] ?? Number.NaN), 0);
+/** Serves the load for one round; returns the CPU per request in each state. */
+async function measureRound(
+  stage: Stage,
+  gateway: Switching,
+  lookup: Switching,
+): Promise<Record<'on' | 'off', number>> {
+  const before = [totalsOf(gateway), totalsOf(lookup)];
+  const requests = requestsOf(scenario(), stage.world);
+  const target = { host: '127.0.0.1', ports: [gateway.replica.port], requests };
+  await measureAt(stage, target, RATE, { status: scenario().status, processes: {}, warmUpSeconds: 0 });
+  const after = [totalsOf(gateway), totalsOf(lookup)];
+  const costOf = (state: keyof SwitchTotals) =>
+    after.reduce((sum, totals, index) => sum + perRequest(totals[state], before[index]?.[state]), 0);
+  return { on: costOf('on'), off: costOf('off') };
+}
+
+const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
+
+const perRequest = (to: StateTotals, from: StateTotals = { cpu: 0, requests: 0 }) =>
+  (to.cpu - from.cpu) / (to.requests - from.requests);
+
+/** Returns no totals before the first switch. */
+function totalsOf({ file }: Switching): SwitchTotals {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as SwitchTotals;
+  } catch {
+    return { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
+  }
+}
 
 /** Estimated from the quartiles of about normally distributed values, so that a few rounds which other programs disturbed do not count. */
 function standardErrorOfMedian(values: readonly number[]): number {
   const deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.349;
   return (1.253 * deviation) / Math.sqrt(values.length);
-}
-
-async function startPair({ system }: Stage, settings: NodeJS.ProcessEnv): Promise<Pair> {
-  const lookup = await system.startReplica('lookup', settings);
-  const LOOKUP_HTTP_URL = `http://127.0.0.1:${lookup.port}`;
-  return { lookup, gateway: await system.startReplica('gateway', { ...settings, LOOKUP_HTTP_URL }) };
-}
-
-const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenario;
-
-async function cpuOf(stage: Stage, { gateway, lookup }: Pair, requests: string[]): Promise<number> {
-  const processes = { gateway: gateway.child.pid, lookup: lookup.child.pid };
-  const target = { host: '127.0.0.1', ports: [gateway.port], requests };
-  const { cpu } = await measureAt(stage, target, RATE, { status: scenario().status, processes });
-  return (cpu['gateway'] ?? 0) + (cpu['lookup'] ?? 0);
 }
