@@ -9,7 +9,13 @@ export function installOnDebian(name: string): void {
   if (!install() && aptGet(['update']) === 0) install();
 }
 
+/** Tests in several processes may install at the same time: each waits for the other, in seconds. */
+const WAIT_FOR_LOCK = 'DPkg::Lock::Timeout=120';
+
 function aptGet(parameters: string[]): number | null {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  return spawnSync('apt-get', ['-qq', ...parameters], { env, stdio: ['ignore', 'ignore', 'inherit'] }).status;
+  return spawnSync('apt-get', ['-qq', '-o', WAIT_FOR_LOCK, ...parameters], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  }).status;
 }

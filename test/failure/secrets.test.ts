@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { pathOf } from '#kit/files.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { printFigure } from '../measure/figures.ts';
 import { sendRaw } from '../network/raw-http.ts';
 import { databaseRows } from '../postgres/database.ts';
+import { bundledProgram } from '../system/app.ts';
 import { dumpDatabase, dumpRedis } from '../system/canaries.ts';
 import { CanarySystem, WAIT } from '../system/canary-system.ts';
 
@@ -166,13 +168,13 @@ async function badStarts(): Promise<void> {
     AUTH_GRPC_ADDRESS: secrets.internal,
     ADMIN_PORT: secrets.admin,
   };
-  for (const { main } of DEPLOYABLES)
-    expect(await system.run(main, wrong)).toContain('ADMIN_PORT must be a whole number');
+  for (const { name } of DEPLOYABLES)
+    expect(await system.run(await bundledProgram(name), wrong)).toContain('ADMIN_PORT must be a whole number');
   const database = own['DATABASE_URL'] ?? '';
   for (const url of [database.replace(/@.*/, '@127.0.0.1:1/guild'), database.replace('@127', '@@127')]) {
-    await system.run('deploy/migrate.ts', { DATABASE_URL: url });
+    await system.run(await bundledProgram('migrate'), { DATABASE_URL: url });
   }
-  await system.run('deploy/local/start.ts', { ...wrong, DATA_DIR: join(system.folder, 'other') });
+  await system.run(pathOf('deploy/local/start.ts'), { ...wrong, DATA_DIR: join(system.folder, 'other') });
 }
 
 async function badCommands(key: string, id: string): Promise<void> {

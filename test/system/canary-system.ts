@@ -109,9 +109,9 @@ export class CanarySystem {
     };
   }
 
-  /** Runs one of our programs to its end and returns its output, which is searched too. */
-  async run(main: string, environment: NodeJS.ProcessEnv): Promise<string> {
-    const program = runScript([process.execPath, pathOf(main)], { ...environment, NODE_OPTIONS: '' });
+  /** Runs the program in a file to its end and returns its output, which is searched too. */
+  async run(file: string, environment: NodeJS.ProcessEnv): Promise<string> {
+    const program = runScript([process.execPath, file], { ...environment, NODE_OPTIONS: '' });
     await program.ended;
     this.canaries.place('what programs print', program.output());
     return program.output();
