@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '#local/ports.ts';
 import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } from '#local/processes.ts';
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
+import { appFolder } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { writeApp } from './app.ts';
 import { IMAGE } from './image.ts';
 import { programFile } from './programs.ts';
 
@@ -24,9 +22,9 @@ const { ADMIN_HOST: _, ...IMAGE_VARIABLES } = IMAGE.environment;
 /** What the chart sets otherwise than the default. */
 const CHART_VARIABLES = { GRPC_REFLECTION: 'false' };
 
-/** The working directory of the image in a temporary folder, and the processes that were started from it. */
+/** The working directory of the image, which the tests of a run share, and the processes that were started from it. */
 export class ImageSystem {
-  readonly folder = mkdtempSync(join(tmpdir(), 'image-'));
+  readonly folder: string;
   readonly processes = new Map<string, ReplicaProcess>();
   /** The lines that the processes have printed. */
   readonly lines: string[] = [];
@@ -35,7 +33,14 @@ export class ImageSystem {
   readonly #ports: Record<string, Ports>;
   readonly #shared: Shared;
 
-  private constructor(database: TestDatabase, simulators: Simulators, ports: Record<string, Ports>, shared: Shared) {
+  private constructor(
+    folder: string,
+    database: TestDatabase,
+    simulators: Simulators,
+    ports: Record<string, Ports>,
+    shared: Shared,
+  ) {
+    this.folder = folder;
     this.#database = database;
     this.#simulators = simulators;
     this.#ports = ports;
@@ -57,9 +62,7 @@ export class ImageSystem {
       consoleUrl: `http://127.0.0.1:${ports['console']?.public}`,
       gatewayUrl: `http://127.0.0.1:${ports['gateway']?.public}`,
     };
-    const system = new ImageSystem(database, simulators, ports, shared);
-    await writeApp(system.folder);
-    return system;
+    return new ImageSystem(await appFolder(), database, simulators, ports, shared);
   }
 
   get databaseUrl(): string {
@@ -117,7 +120,6 @@ export class ImageSystem {
     await Promise.all([...this.processes.values()].map((each) => each.kill()));
     await this.#simulators.stop();
     await this.#database.drop();
-    rmSync(this.folder, { recursive: true });
   }
 }
 

@@ -98,7 +98,8 @@ async function revoke(keys: readonly HotKey[]): Promise<Map<string, number>> {
   const admin = network.admin();
   // As many concurrently as auth has connections to the database.
   await forEach([...new Set(keys.map(({ guildId }) => guildId))], 5, async (guildId) => {
-    await admin.revokeGuildKeys({ guildId, actor: 'test' });
+    // On a busy machine a call may fail, and an operator repeats it; what counts is the time after the response.
+    await vi.waitFor(() => admin.revokeGuildKeys({ guildId, actor: 'test' }), PATIENCE);
     revokedAt.set(guildId, performance.now());
   });
   return revokedAt;

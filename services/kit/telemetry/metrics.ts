@@ -1,6 +1,14 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client';
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type Metric,
+  Registry,
+  type RegistryContentType,
+} from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestDuration } from './request-duration.ts';
 
@@ -26,7 +34,21 @@ export function countFromZero<Label extends string>(
   for (const labels of labelSets) counter.inc(labels, 0);
 }
 
-/** The metrics of one service. If several services run in one process, each has its own metrics. */
+let processRegistry: Registry | undefined;
+
+/**
+ * The metrics of this process. They are collected once, because prom-client cannot stop collecting them: it would measure the
+ * event loop and each garbage collection again for every service that ever ran here.
+ */
+function metricsOfProcess(): Metric[] {
+  if (!processRegistry) {
+    processRegistry = new Registry();
+    collectDefaultMetrics({ register: processRegistry });
+  }
+  return processRegistry.getMetricsAsArray() as unknown as Metric[];
+}
+
+/** The metrics of one service. If several services run in one process, only the metrics of the process are shared. */
 export class Metrics {
   readonly registry: Registry = new Registry();
   readonly #hasExemplars: boolean;
@@ -47,7 +69,7 @@ export class Metrics {
   constructor({ exemplars = false, ofProcess = true } = {}) {
     this.#hasExemplars = exemplars;
     if (ofProcess) {
-      collectDefaultMetrics({ register: this.registry });
+      for (const metric of metricsOfProcess()) this.registry.registerMetric(metric);
       this.#collectUtilisation();
     }
     const { version } = packageJson;

@@ -53,6 +53,14 @@ test('a histogram shows cumulative buckets, the sum and the count', async () => 
   expect(shown).toContain('wait_seconds_count{purpose="other"} 1');
 });
 
+test('several services in one process measure its event loop and its garbage collections once', async () => {
+  const [one, other] = [new Metrics(), new Metrics()];
+  for (const name of ['nodejs_eventloop_lag_seconds', 'nodejs_gc_duration_seconds']) {
+    expect(one.registry.getSingleMetric(name)).toBe(other.registry.getSingleMetric(name));
+    expect(await other.text()).toContain(`# HELP ${name} `);
+  }
+});
+
 test('the metrics of the process itself may be left out', async () => {
   const names = async (metrics: Metrics) =>
     [...(await metrics.text()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
