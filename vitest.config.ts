@@ -24,6 +24,9 @@ const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
 /** Starts the processes of the previous release and of this one, one after another, which takes minutes. */
 const UPGRADE = 'test/upgrade/upgrade.test.ts';
 
+/** Requires that no response is late, of many processes with a constant load, and therefore runs after all other tests. */
+const NEEDS_QUIET = 'test/failure/rolling.long.test.ts';
+
 /** Tests that other projects run. */
 const NOT_INTEGRATION = [
   '**/*.unit.test.ts',
@@ -32,6 +35,7 @@ const NOT_INTEGRATION = [
   RESTORE,
   FAILOVER,
   REPLACES_MODULES,
+  NEEDS_QUIET,
   UPGRADE,
 ];
 
@@ -86,6 +90,9 @@ export default defineConfig({
       },
       {
         test: { ...integration, name: 'isolated', include: [REPLACES_MODULES] },
+      },
+      {
+        test: { ...integration, name: 'quiet', include: [NEEDS_QUIET], sequence: { groupOrder: 1 } },
       },
       ...(process.env['TEST_CITUS'] ? [citus] : []),
       {
