@@ -36,8 +36,9 @@ const answered = ({ good }: Load) => [...good.values()].reduce((sum, count) => s
 test('a rolling restart of every deployable under load loses no request', { timeout: 600_000 }, async () => {
   const requests = mixedRequests(deployment.keys);
   const load = startLoad(deployment.api, RATE, () => requests.next().value);
-  // By then both gateways have cached most keys.
-  await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(2 * GUILDS.length * REQUEST_KINDS);
+  // By then both gateways have cached most keys, and all processes have compiled what these requests run: on a slow machine
+  // they need its whole CPU for that.
+  await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(4 * GUILDS.length * REQUEST_KINDS);
   const stops: string[] = [];
   for (const { name } of DEPLOYABLES) {
     // The long form restarts all; in the short form the other replica is recent enough.
