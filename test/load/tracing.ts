@@ -13,7 +13,7 @@ const RATE = undefined;
 const SCENARIO = 'lookup by game';
 /** Rounds before the measured ones, while Node still compiles what requests run. */
 const WARM_UP_ROUNDS = 6;
-/** Spans are sent in the half second in which they were recorded: 12 times as often as by default, so traces cost more here. */
+/** Spans are sent in the half second in which they were recorded: 25 times as often as by default, so traces cost more here. */
 const EXPORT_EVERY_MS = 200;
 
 /** CPU of gateway and lookup together per request. */
