@@ -24,7 +24,7 @@ const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
 /** Starts the processes of the previous release and of this one, one after another, which takes minutes. */
 const UPGRADE = 'test/upgrade/upgrade.test.ts';
 
-/** Requires that no response is late, of many processes with a constant load, and therefore runs after all other tests. */
+/** Restarts services under a constant load and allows no failed request. It runs after all other tests, which need the CPU too. */
 const NEEDS_QUIET = 'test/failure/rolling.long.test.ts';
 
 /** Tests that other projects run. */

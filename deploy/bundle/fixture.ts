@@ -22,7 +22,7 @@ const { ADMIN_HOST: _, ...IMAGE_VARIABLES } = IMAGE.environment;
 /** What the chart sets otherwise than the default. */
 const CHART_VARIABLES = { GRPC_REFLECTION: 'false' };
 
-/** The working directory of the image, which the tests of a run share, and the processes that were started from it. */
+/** The files of the image, which all tests of a run share, and the processes that a test started from them. */
 export class ImageSystem {
   readonly folder: string;
   readonly processes = new Map<string, ReplicaProcess>();

@@ -19,7 +19,8 @@ const ARGUMENTS = [
 export function chromiumProgram(): string | undefined {
   if (!findProgram(WITHOUT_WINDOWS)) installOnDebian(WITHOUT_WINDOWS);
   const program = NAMES.map((name) => findProgram(name)).find((path) => path !== undefined);
-  if (program === undefined) console.error('NOT CHECKED: the console in a browser, because Chromium is not installed');
+  if (program === undefined)
+    console.error('NOT CHECKED: the browser tests of the console, because Chromium is not installed');
   return program;
 }
 

@@ -100,7 +100,7 @@ async function revoke(keys: readonly HotKey[]): Promise<Map<string, number>> {
   const admin = network.admin();
   // As many concurrently as auth has connections to the database.
   await forEach([...new Set(keys.map(({ guildId }) => guildId))], 5, async (guildId) => {
-    // What counts is the time after the response.
+    // The time is measured from the response of the call that succeeds.
     await vi.waitFor(() => admin.revokeGuildKeys({ guildId, actor: 'test' }), PATIENCE);
     revokedAt.set(guildId, performance.now());
   });

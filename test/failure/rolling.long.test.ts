@@ -10,7 +10,7 @@ import { mixedRequests, REQUEST_KINDS } from './mixed-requests.ts';
 
 /** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: amount(20, 100) }, (_, index) => `90000000000000${index + 1000}`);
-/** In milliseconds. */
+/** Requests per second. */
 const RATE = amount(40, 200);
 const DRAIN_DELAY_SECONDS = (2 * IDLE_MS) / 1_000;
 

@@ -1,11 +1,11 @@
-// Loaded before a process of `--only tracing` (`node --import`). It switches traces off and on for new requests twice a
-// second, and writes the CPU and the requests of both states to the file BENCH_TRACING_FILE. Only so are both
-// states measured at the same speed of the machine, and by the same compiled code.
-import { writeFileSync } from 'node:fs';
+// Loaded before a process of `--only tracing` (`node --import`). It turns tracing on and off for new requests, every half
+// second, and writes the CPU and the number of requests with and without tracing to the file BENCH_TRACING_FILE. Both are so
+// measured in the same process, and at the same speed of the machine.
+import { renameSync, writeFileSync } from 'node:fs';
 import type { Span } from '#kit/telemetry/tracing/span.ts';
 import { Tracer } from '#kit/telemetry/tracing/tracer.ts';
 
-/** The totals of one state since the start of the process. */
+/** CPU and requests since the process started, either with tracing or without it. */
 export interface StateTotals {
   /** Microseconds of CPU of the whole process, with all its threads. */
   cpu: number;
@@ -34,21 +34,23 @@ function switchTo(next: boolean): void {
   state.requests += requests;
   isOn = next;
   requests = 0;
-  writeFileSync(file, JSON.stringify(totals));
+  // Renamed, so that a reader never finds half of it.
+  writeFileSync(`${file}.new`, JSON.stringify(totals));
+  renameSync(`${file}.new`, file);
   started = process.cpuUsage();
 }
 
 const { ofClient, ofProcess } = Object.getOwnPropertyDescriptors(Tracer.prototype);
 let timer: NodeJS.Timeout | undefined;
 
-/** In the gateway, where traces begin: the state changes by the clock. Its callers handle a missing span. */
+/** The gateway calls this for each request of a client. A timer turns tracing on and off; callers accept that there is no span. */
 Tracer.prototype.ofClient = function (this: Tracer, ...headers) {
   timer ??= setInterval(() => switchTo(!isOn), SLICE_MS).unref();
   requests++;
   return isOn ? (ofClient.value?.apply(this, headers) as Span) : (undefined as unknown as Span);
 };
 
-/** In a service, which follows the gateway: requests of the other state come without traceparent. */
+/** Services call this. Requests have the header traceparent only while the gateway's tracing is on. */
 Tracer.prototype.ofProcess = function (this: Tracer, ...headers) {
   const hasTrace = headers[0] !== undefined;
   if (hasTrace !== isOn) switchTo(hasTrace);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { pathOf } from '#kit/files.ts';
@@ -26,13 +26,13 @@ export interface Traced {
   error: number;
 }
 
-/** A process that switches traces off and on, and the file with its totals. */
+/** A process that turns tracing on and off, and the JSON file to which it writes its CPU and its number of requests. */
 interface Switching {
   replica: Replica;
   file: string;
 }
 
-/** Measures the CPU that traces cost: gateway and lookup switch them off and on for new requests, while they serve a load. */
+/** Measures the CPU that tracing adds: under load, tracing is turned on and off for new requests, every half second. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
   const settings = {
@@ -92,13 +92,10 @@ const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenar
 const perRequest = (to: StateTotals, from: StateTotals = { cpu: 0, requests: 0 }) =>
   (to.cpu - from.cpu) / (to.requests - from.requests);
 
-/** Returns no totals before the first switch. */
+/** Returns zeros before the process has written the file. */
 function totalsOf({ file }: Switching): SwitchTotals {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as SwitchTotals;
-  } catch {
-    return { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
-  }
+  if (!existsSync(file)) return { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
+  return JSON.parse(readFileSync(file, 'utf8')) as SwitchTotals;
 }
 
 /** Estimated from the quartiles of about normally distributed values, so that a few rounds which other programs disturbed do not count. */

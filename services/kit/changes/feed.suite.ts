@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, type TestContext, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { amount, WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { printFigure, round } from '#test/measure/figures.ts';
-import { PATIENCE } from '#test/patience.ts';
+import { soon } from '#test/soon.ts';
 import { CachingReplica } from './fixtures/caching-replica.ts';
 import type { FeedFault, FeedsUnderTest } from './fixtures/under-test.ts';
 
@@ -47,11 +47,11 @@ class Stage {
   }
 }
 
-/** Waits for a condition. `expect.poll` cannot be used here, because it fails in tests that run concurrently. */
-const until = (condition: () => void) => vi.waitFor(condition, { ...PATIENCE, interval: 5 });
+/** Milliseconds between two reads, where the time until a change arrives is measured. */
+const LOOK_EVERY_MS = 5;
 
 const receiving = (replicas: readonly CachingReplica[]) =>
-  until(() => expect(replicas.map(({ feed }) => feed.isReceiving)).toEqual(replicas.map(() => true)));
+  soon(() => expect(replicas.map(({ feed }) => feed.isReceiving)).toEqual(replicas.map(() => true)));
 
 /** Tests the guarantees of a change feed, which hold for every implementation, while its `faults` happen. */
 export function feedSuite(name: string, faults: readonly string[], start: () => Promise<FeedsUnderTest>): void {
@@ -64,7 +64,7 @@ export function feedSuite(name: string, faults: readonly string[], start: () => 
         expect([first.read(guild), second.read(guild)]).toEqual([0, 0]);
         first.change(guild);
         const changedAt = performance.now();
-        await vi.waitFor(() => expect(second.received.has(guild)).toBe(true), { ...PATIENCE, interval: 1 });
+        await soon(() => expect(second.received.has(guild)).toBe(true), 1);
         delays.push(performance.now() - changedAt);
         expect(second.read(guild)).toBe(1);
       }
@@ -77,7 +77,7 @@ export function feedSuite(name: string, faults: readonly string[], start: () => 
       const [first, second] = (await stage.open({}, {})) as [CachingReplica, CachingReplica];
       const names = Array.from({ length: 2_000 }, (_, index) => String(10n ** 17n + BigInt(index)));
       for (const guild of names) first.feed.announce(guild);
-      await until(() => expect(names.filter((guild) => !second.received.has(guild))).toEqual([]));
+      await soon(() => expect(names.filter((guild) => !second.received.has(guild))).toEqual([]));
     });
 
     test('a change of a process that is killed before it announces it is seen within about a second', async (context) => {
@@ -91,7 +91,7 @@ export function feedSuite(name: string, faults: readonly string[], start: () => 
       expect(other.read(guild)).toBe(before);
       await dying.kill();
       const killedAt = performance.now();
-      await until(() => expect(other.read(guild)).toBe((before ?? 0) + 1));
+      await soon(() => expect(other.read(guild)).toBe((before ?? 0) + 1), LOOK_EVERY_MS);
       withinBound(`changes ${name}: the last one of a killed process`, performance.now() - killedAt, 1_500);
     });
 
@@ -127,7 +127,10 @@ export function feedSuite(name: string, faults: readonly string[], start: () => 
         const [guild = ''] = GUILDS;
         const value = stage.committed.get(guild)?.value ?? 0;
         cutOff.change(guild);
-        await until(() => expect([first.read(guild), second.read(guild)]).toEqual([value + 1, value + 1]));
+        await soon(
+          () => expect([first.read(guild), second.read(guild)]).toEqual([value + 1, value + 1]),
+          LOOK_EVERY_MS,
+        );
       },
     );
   });

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, type TestContext, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { startRedisNode, startRedisSentinel } from '#test/redis/nodes.ts';
+import { soon } from '#test/soon.ts';
 import { systemClock } from '../clock.ts';
 import { connectRedis } from '../redis/client.ts';
 import { Breakers } from '../resilience/breaker.ts';
@@ -59,11 +59,6 @@ class Stage {
 }
 
 type Limiter = Awaited<ReturnType<Stage['startLimiter']>>;
-
-/** Waits for a condition. `expect.poll` cannot be used here, because it fails in tests that run concurrently. */
-function soon(condition: () => Promise<void>, interval = 50): Promise<void> {
-  return vi.waitFor(condition, { ...PATIENCE, interval });
-}
 
 async function untilExact({ load }: Limiter): Promise<void> {
   await soon(async () => expect(new Set((await load()).map(({ mode }) => mode))).toEqual(new Set(['exact'])));

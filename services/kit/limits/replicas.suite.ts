@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { amount, WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { seededRandom } from '#test/random.ts';
+import { soon } from '#test/soon.ts';
 import { type Gateways, REPLICAS, type Sample, startGateways } from './fixtures/gateways.ts';
 import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
 import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
@@ -133,12 +133,7 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
 
 /** Waits until the gauge of every gateway shows that its rate limiter is degraded (1), or is not (0). */
 async function untilDegraded(gateways: Gateways, value: 0 | 1): Promise<void> {
-  await soon(async () => expect(await gateways.degraded()).toEqual(Array(REPLICAS).fill(value)));
-}
-
-/** Waits for a condition. `expect.poll` does not know its test while tests run at the same time. */
-function soon(condition: () => Promise<void>): Promise<void> {
-  return vi.waitFor(condition, { ...PATIENCE, interval: 20 });
+  await soon(async () => expect(await gateways.degraded()).toEqual(Array(REPLICAS).fill(value)), 20);
 }
 
 function report(name: string, fault: Fault, outage: Outage): void {
@@ -210,7 +205,7 @@ export async function untilExact(gateways: Gateways): Promise<void> {
         const limit = { category: 'lookup', limit: 1e6, subject: 'probe' } as const;
         return (await gateways.decide(index, guild, [limit])).decision.mode;
       };
-      await soon(async () => expect(await mode()).toBe('exact'));
+      await soon(async () => expect(await mode()).toBe('exact'), 20);
     }
   }
 }

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import { describe, expect, type TestContext, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
-import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase } from '#test/postgres/database.ts';
+import { soon } from '#test/soon.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type Database, openDatabase } from './pool.ts';
 
@@ -69,11 +69,6 @@ const HANGS: [string, (proxy: TcpProxy) => void, (proxy: TcpProxy) => void][] = 
   ['accepts connections and responds to nothing', (network) => network.hold(), (network) => network.release()],
   ['disappears without closing its connections', (network) => network.freezeAll(), (network) => network.thaw()],
 ];
-
-/** Waits for a condition. `expect.poll` does not know its test while tests run at the same time. */
-function soon(condition: () => Promise<void>): Promise<void> {
-  return vi.waitFor(condition, PATIENCE);
-}
 
 describe('a pool', WAITING_TOGETHER, () => {
   test.for(HANGS)(

@@ -48,7 +48,10 @@ function metricsOfProcess(): Metric[] {
   return processRegistry.getMetricsAsArray() as unknown as Metric[];
 }
 
-/** The metrics of one service. If several services run in one process, only the metrics of the process are shared. */
+/**
+ * The Prometheus metrics of one service. Several services in one process share the metrics of the process, such as its CPU and
+ * memory, and no others.
+ */
 export class Metrics {
   readonly registry: Registry = new Registry();
   readonly #hasExemplars: boolean;
