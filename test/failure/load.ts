@@ -27,6 +27,7 @@ export interface Load {
 /** Limit on requests in flight: a slow machine sends fewer requests. */
 const MAX_IN_FLIGHT = 200;
 const TICK_MS = 10;
+const CAPACITY_CLIENTS = 8;
 /**
  * Idle connections are closed after this time. Less than a drain: by then connections in use have announced their end, and a
  * request on another could arrive when it is being closed, which no server can prevent.
@@ -82,6 +83,19 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
       return running;
     },
   };
+}
+
+/** Sends `count` requests, a few at a time, as fast as they are answered, whatever the answer. Returns requests per second. */
+export async function measureCapacity(api: string, count: number, next: () => LoadRequest): Promise<number> {
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+  const started = performance.now();
+  let left = count;
+  const client = async () => {
+    while (left-- > 0) await ask(agent, api, next());
+  };
+  await Promise.all(Array.from({ length: CAPACITY_CLIENTS }, client));
+  agent.destroy();
+  return count / ((performance.now() - started) / 1_000);
 }
 
 async function ask(

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { describe, type ExpectStatic, test, vi } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import { MigrationRig } from '#kit/fixtures/migration-rig.ts';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
@@ -19,11 +19,11 @@ const NOTICE_MS = 2_000;
  */
 const CUT_MS = 15_000;
 
-/** Migrates in a process of its own; resolves when its session runs a statement. */
-async function startProcess(rig: MigrationRig, expect: ExpectStatic): Promise<ChildProcess> {
+/** Migrates in a process of its own; resolves when its session runs a statement that contains the text. */
+async function startProcess(rig: MigrationRig, text: string): Promise<ChildProcess> {
   const env = inheritedEnvironment() as NodeJS.ProcessEnv;
   const child = spawn(process.execPath, [PROGRAM, rig.url, rig.service, rig.directory], { env, stdio: 'ignore' });
-  await vi.waitFor(async () => expect(await rig.migrating()).toContain('active'), PATIENCE);
+  await rig.untilRunning(text);
   return child;
 }
 
@@ -33,7 +33,7 @@ async function endBy(signal: NodeJS.Signals, child: ChildProcess, rig: Migration
   child.kill(signal);
   await exit;
   const begun = performance.now();
-  await vi.waitUntil(async () => (await rig.migrating()).length === 0, { ...PATIENCE, interval: 20 });
+  await vi.waitUntil(async () => (await rig.sessions()) === 0, { ...PATIENCE, interval: 20 });
   return performance.now() - begun;
 }
 
@@ -44,7 +44,7 @@ describe('when migrations are interrupted', WAITING_TOGETHER, () => {
       const { expect } = context;
       const rig = await MigrationRig.start(context);
       rig.write('0002_slow', SLOW);
-      const child = await startProcess(rig, expect);
+      const child = await startProcess(rig, 'pg_sleep');
       withinBound(`sessions end after ${signal} of the migrating process`, await endBy(signal, child, rig), NOTICE_MS);
       await rig.client.query('INSERT INTO harbour.boats VALUES (1)');
       rig.write('0002_slow', SLOW.replace('600', '0'));
@@ -59,7 +59,7 @@ describe('when migrations are interrupted', WAITING_TOGETHER, () => {
     const writer = await rig.connect('writer');
     await writer.query('BEGIN');
     await writer.query('INSERT INTO harbour.boats VALUES (1)');
-    const child = await startProcess(rig, expect);
+    const child = await startProcess(rig, 'CREATE INDEX');
     await vi.waitFor(async () => expect(await rig.isValid('boats_name')).toBe(false), PATIENCE);
     withinBound('sessions end after SIGKILL while they wait for a lock', await endBy('SIGKILL', child, rig), NOTICE_MS);
     expect(await rig.isValid('boats_name')).toBe(false);
@@ -92,7 +92,7 @@ describe('when migrations are interrupted', WAITING_TOGETHER, () => {
     url.port = String(proxy.port);
     const cut = rig.run({ url: url.href });
     const failed = expect(cut).rejects.toThrow('0002_length.sql failed: ');
-    await vi.waitFor(async () => expect(await rig.migrating()).toContain('active'), PATIENCE);
+    await rig.untilRunning('pg_sleep');
     proxy.freezeAll();
     const begun = performance.now();
     expect(await rig.run()).toEqual(['0002_length']);

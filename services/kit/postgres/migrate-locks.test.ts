@@ -141,7 +141,7 @@ describe('while another session has a lock', WAITING_TOGETHER, () => {
     rig.write('0002_length', ADD_COLUMN);
     const backup = await openBackup(rig);
     const running = rig.run({ report: () => {} });
-    await vi.waitFor(async () => expect(await rig.migrating()).toContain('active'), PATIENCE);
+    await rig.untilRunning('ADD COLUMN');
     const second = rig.run();
     await vi.waitFor(
       () =>
