@@ -10,6 +10,8 @@ import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system
 
 const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
 const MATE = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows' };
+const players = [PLAYER, MATE].map(({ game_id, game_username: username }) => ({ game_id, username }));
+const HEARTBEAT = { server_id: 's1', place_id: 5, player_count: 2, max_players: 10, players };
 const SERVICES = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'events'];
 
 let network: Network;
@@ -67,9 +69,7 @@ async function writeData(guild: string): Promise<string> {
     const action = { action_type: 'kick', action_id: crypto.randomUUID(), details: { said: game_username } };
     await post('/staff/game/action', { actor_game_id: other.game_id, target_game_id: game_id, ...action });
   }
-  const players = [PLAYER, MATE].map(({ game_id, game_username: username }) => ({ game_id, username }));
-  const beat = { server_id: 's1', place_id: 5, player_count: 2, max_players: 10, players };
-  await post('/game/servers/heartbeat', beat);
+  await post('/game/servers/heartbeat', HEARTBEAT);
   await post('/game/games/register', { universe_id: 4, place_id: 5, name: 'Harbor' });
   await network.call('/verification/unlink', {
     method: 'POST',
@@ -231,6 +231,10 @@ describe('guildctl guild erase', () => {
   it('revokes the keys, deletes every row except the audit, and leaves other guilds unchanged', async () => {
     const { secret: key } = await network.createKey({ guildId: OTHER_GUILD });
     expect((await network.call('/whoami', { key })).status).toBe(200);
+    // Otherwise the event that this server is offline could appear in the other guild before the end of this test.
+    const { secret: othersKey } = await network.createKey({ guildId: GUILD });
+    const heartbeat = { guild_id: GUILD, ...HEARTBEAT };
+    await network.call('/game/servers/heartbeat', { method: 'POST', key: othersKey, body: heartbeat });
     await untilRequestsAreStored(network, OTHER_GUILD);
     const others = (await rowsOf(GUILD, '.*')).length;
     const counted = await run('guild', 'erase', '--guild', OTHER_GUILD, '--dry-run');
