@@ -41,10 +41,9 @@ const SETTLE_SECONDS = 0.4;
 export async function compareGateways(stage: Stage): Promise<Compared[]> {
   const server = await startServer();
   const upstream = `127.0.0.1:${server.port}`;
-  const redis = new URL(stage.system.up.redis ?? '');
   const policy = {
     keys: stage.world.guilds.map(({ key }) => key),
-    redis: { host: redis.hostname, port: Number(redis.port) },
+    redis: new URL(stage.system.up.redis ?? ''),
   };
   const proxies = await startProxies(stage.folder, upstream, policy);
   const gateway = await stage.system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://${upstream}` });

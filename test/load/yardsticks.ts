@@ -22,7 +22,7 @@ export async function startServer(): Promise<Yardstick> {
 export async function startProxies(
   folder: string,
   upstream: string,
-  policy: { keys: readonly string[]; redis: { host: string; port: number } },
+  policy: { keys: readonly string[]; redis: URL },
 ): Promise<Yardstick[]> {
   const proxies = [
     await startNode('Node proxy', 'proxy.ts', `http://${upstream}`),

@@ -97,6 +97,12 @@ async function createTables(url: string): Promise<void> {
 function settingsOf(system: RunningSystem, { guilds }: World, port: number) {
   const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
   const keys = Object.fromEntries(guilds.map(({ id, key }) => [hashOf(key), { guildId: id, scopes: SCOPES }]));
-  const redis = new URL(system.up.redis ?? '').host;
-  return { port, databaseUrl: system.databaseUrl, redis, script: LIMITS, statements: STATEMENTS, keys };
+  return {
+    port,
+    databaseUrl: system.databaseUrl,
+    redis: system.up.redis,
+    script: LIMITS,
+    statements: STATEMENTS,
+    keys,
+  };
 }

@@ -9,7 +9,7 @@ const SHA = createHash('sha1').update(LIMITS).digest('hex');
  * A simple gateway in nginx and Lua: it finds the key by its hash in memory, and counts the same two limits with the
  * gateway's script in Redis. It has no scopes, guilds, allowlists, sealed principals or metrics.
  */
-export function limitWithLua(keysFile: string, redis: { host: string; port: number }): string {
+export function limitWithLua(keysFile: string, { hostname, port, password }: URL): string {
   return `
   lua_shared_dict keys 20m;
   init_by_lua_block {
@@ -26,8 +26,9 @@ export function limitWithLua(keysFile: string, redis: { host: string; port: numb
       if not known:get(id) then return ngx.exit(401) end
       local client = redis:new()
       client:set_timeout(50)
-      local connected = client:connect('${redis.host}', ${redis.port})
+      local connected = client:connect('${hostname}', ${port})
       if not connected then return ngx.exit(503) end
+      if client:get_reused_times() == 0 then client:auth('${password}') end
       local category, cap = 'nginx:{' .. id .. '}:category', 'nginx:{' .. id .. '}:key'
       local answer, fault = client:evalsha('${SHA}', 2, category, cap, 60000, 2, -1, 0, 1000000, 0, 1000000, 0)
       if fault and fault:find('NOSCRIPT', 1, true) then

@@ -19,8 +19,8 @@ export interface NginxOptions {
   port: number;
   /** The `host:port` that requests are forwarded to. */
   upstream: string;
-  /** Known keys, and the Redis for the limits. Default: no checks. */
-  policy?: { keys: readonly string[]; redis: { host: string; port: number } };
+  /** Known keys, and the URL of the Redis for the limits. Default: no checks. */
+  policy?: { keys: readonly string[]; redis: URL };
 }
 
 /** The command that runs one nginx worker in the foreground as a proxy with persistent connections. */

@@ -12,7 +12,7 @@ const CAP = 1_000_000;
 // A 64-bit number is a number in JSON.
 pg.types.setTypeParser(20, Number);
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 5 });
-const client = new Redis(`redis://${redis}`);
+const client = new Redis(redis);
 client.defineCommand('countLimits', { lua: script, numberOfKeys: 2 });
 const app = Fastify({ bodyLimit: 64 * 1024, keepAliveTimeout: 75_000 });
 

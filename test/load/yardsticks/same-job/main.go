@@ -95,7 +95,10 @@ func main() {
 	pgConfig.MaxConns = 5
 	pool, err = pgxpool.NewWithConfig(context.Background(), pgConfig)
 	must(err)
-	client = redis.NewClient(&redis.Options{Addr: config.Redis, PoolSize: 8})
+	options, err := redis.ParseURL(config.Redis)
+	must(err)
+	options.PoolSize = 8
+	client = redis.NewClient(options)
 	script = redis.NewScript(config.Script)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/lookup/game/{gameId}", guarded("lookup", "lookup:read", lookUp))
