@@ -55,6 +55,8 @@ interface Measurement {
   status: number;
   processes: Record<string, number>;
   warmUpSeconds?: number;
+  /** The number of connections to each port at saturation. */
+  connections?: number;
 }
 
 /** Warms up and measures. Throws UnexpectedStatus unless every response had the status. */
@@ -62,9 +64,9 @@ export async function measureAt(
   { generator, seconds }: Stage,
   target: Pick<Load, 'host' | 'ports' | 'requests' | 'isAwake'>,
   rate: Rate,
-  { status, processes, warmUpSeconds = WARM_UP_SECONDS }: Measurement,
+  { status, processes, warmUpSeconds = WARM_UP_SECONDS, connections: saturating = SATURATING_CONNECTIONS }: Measurement,
 ): Promise<Figures> {
-  const connections = rate === undefined ? SATURATING_CONNECTIONS * target.ports.length : MAX_CONNECTIONS;
+  const connections = rate === undefined ? saturating * target.ports.length : MAX_CONNECTIONS;
   const load = rate === undefined ? { connections } : { rate, connections };
   const figures = await generator.measure({ ...target, ...load, warmUpSeconds, seconds, processes });
   const responses = Object.entries(figures.statuses);

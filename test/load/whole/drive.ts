@@ -27,6 +27,8 @@ export interface WholeOptions extends Stage {
  * Few enough that every game server sends a heartbeat in each warm-up, so that all are live while they are measured.
  */
 const HEARTBEAT_VARIETY = 2_000;
+/** A heartbeat waits up to 25 ms for others, so that 32 connections would leave all processes idle most of the time. */
+const HEARTBEAT_CONNECTIONS = 256;
 const WARM_UP_SECONDS = 5;
 const SETTLE_SECONDS = 2;
 
@@ -71,21 +73,30 @@ function scenarios(): Scenario[] {
   });
 }
 
+/** What is sent, the status of each response, and the number of connections if it is not the usual one. */
+interface Asked {
+  requests: string[];
+  status: number;
+  connections: number | undefined;
+}
+
 async function runRounds(stage: WholeOptions, subjects: readonly Subject[]): Promise<Whole[]> {
   const results: Whole[] = [];
   for (const scenario of scenarios()) {
-    const requests = requestsOf(scenario, stage.world);
+    const { name, status } = scenario;
+    const connections = name === 'heartbeat' ? HEARTBEAT_CONNECTIONS : undefined;
+    const asked = { requests: requestsOf(scenario, stage.world), status, connections };
     const runs = subjects.map((subject) => {
       const { name, kind } = subject;
       const result: Whole = { scenario: scenario.name, name, kind, rounds: [], perSecond: [] };
       return { subject, result };
     });
     results.push(...runs.map(({ result }) => result));
-    for (const { subject } of runs) await warmUp(stage, subject, requests, scenario.status);
+    for (const { subject } of runs) await warmUp(stage, subject, asked);
     for (let round = 1; round <= stage.rounds; round++) {
       // The order changes, because a machine becomes slower or faster during a round.
       for (const { subject, result } of round % 2 === 0 ? runs.toReversed() : runs) {
-        const { cpu, perSecond } = await measure(stage, subject, requests, scenario.status);
+        const { cpu, perSecond } = await measure(stage, subject, asked);
         result.rounds.push(cpu);
         result.perSecond.push(perSecond);
         console.log(`round ${round}, ${scenario.name}, ${subject.name}: ${totalOf(cpu).toFixed(0)} µs`);
@@ -96,22 +107,23 @@ async function runRounds(stage: WholeOptions, subjects: readonly Subject[]): Pro
 }
 
 /** The first requests to a cold process may time out on a busy machine. */
-async function warmUp(stage: Stage, subject: Subject, requests: string[], status: number): Promise<void> {
+async function warmUp(stage: Stage, subject: Subject, asked: Asked): Promise<void> {
   try {
-    await measure({ ...stage, seconds: WARM_UP_SECONDS }, subject, requests, status);
+    await measure({ ...stage, seconds: WARM_UP_SECONDS }, subject, asked);
   } catch (error) {
     if (!(error instanceof UnexpectedStatus)) throw error;
     console.log(`while ${subject.name} warmed up: ${error.message}`);
   }
 }
 
-async function measure(stage: Stage, { port, processes }: Subject, requests: string[], status: number) {
+async function measure(stage: Stage, { port, processes }: Subject, { requests, status, connections }: Asked) {
   const groups = Object.entries(processes);
   const all = Object.fromEntries(
     groups.flatMap(([group, pids]) => pids.map((pid, index) => [`${group} ${index}`, pid])),
   );
   const target = { host: '127.0.0.1', ports: [port], requests };
-  const figures = await measureAt(stage, target, undefined, { status, processes: all, warmUpSeconds: SETTLE_SECONDS });
+  const how = { status, processes: all, warmUpSeconds: SETTLE_SECONDS, ...(connections && { connections }) };
+  const figures = await measureAt(stage, target, undefined, how);
   const sum = (group: string, { length }: number[]) =>
     Array.from({ length }, (_, index) => figures.cpu[`${group} ${index}`] ?? 0).reduce((total, one) => total + one, 0);
   const cpu = Object.fromEntries(groups.map(([group, pids]) => [group, sum(group, pids)])) as Cpu;
