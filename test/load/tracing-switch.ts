@@ -1,4 +1,4 @@
-// Loaded before a process of `--only tracing` (`node --import`). It turns tracing on and off for new requests, every half
+// Loaded before a process of `--only tracing` (`node --import`). It turns tracing on and off for new requests, about twice a
 // second, and writes the CPU and the number of requests with and without tracing to the file BENCH_TRACING_FILE. Both are so
 // measured in the same process, and at the same speed of the machine.
 import { renameSync, writeFileSync } from 'node:fs';
@@ -17,8 +17,11 @@ export interface SwitchTotals {
   off: StateTotals;
 }
 
-/** Milliseconds in one state: shorter than most disturbances by other programs, and long enough that spans are sent in it. */
-const SLICE_MS = 500;
+/**
+ * Milliseconds in one state: shorter than most disturbances by other programs, and long enough that spans are sent in it. Random
+ * within these limits, because work that a process does every second would otherwise always count for the same state.
+ */
+const SLICE_MS = { min: 250, max: 750 };
 
 const file = process.env['BENCH_TRACING_FILE'] ?? '';
 const totals: SwitchTotals = { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
@@ -43,9 +46,17 @@ function switchTo(next: boolean): void {
 const { ofClient, ofProcess } = Object.getOwnPropertyDescriptors(Tracer.prototype);
 let timer: NodeJS.Timeout | undefined;
 
+function switchLater(): NodeJS.Timeout {
+  const ms = SLICE_MS.min + Math.random() * (SLICE_MS.max - SLICE_MS.min);
+  return setTimeout(() => {
+    switchTo(!isOn);
+    timer = switchLater();
+  }, ms).unref();
+}
+
 /** The gateway calls this for each request of a client. A timer turns tracing on and off; callers accept that there is no span. */
 Tracer.prototype.ofClient = function (this: Tracer, ...headers) {
-  timer ??= setInterval(() => switchTo(!isOn), SLICE_MS).unref();
+  timer ??= switchLater();
   requests++;
   return isOn ? (ofClient.value?.apply(this, headers) as Span) : (undefined as unknown as Span);
 };

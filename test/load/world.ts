@@ -7,7 +7,7 @@ import { SCOPES } from '#proto/rest/scopes.ts';
 import type { RunningSystem } from './running.ts';
 
 /** Enough guilds that no scenario reaches a limit of a guild or a key. */
-export const GUILDS = 4_000;
+export const GUILDS = 8_000;
 /** Each key has a rate limit of its own, so that each request counts towards two limits. */
 const KEY_CAP = 100_000;
 const MAX_CONCURRENT_CALLS = 16;
