@@ -79,18 +79,8 @@ async function writeData(guild: string): Promise<string> {
   });
   const target = ['--target', String(PLAYER.game_id), '--payload', '{}'];
   await json('commands', 'send', '--guild', guild, '--server', 's1', '--type', 'kick', ...target);
-  await json(
-    'shield',
-    'add',
-    '--guild',
-    guild,
-    '--game-id',
-    String(PLAYER.game_id),
-    '--reason',
-    'x',
-    '--category',
-    'y',
-  );
+  const entry = ['--game-id', String(PLAYER.game_id), '--reason', 'x', '--category', 'y'];
+  await json('shield', 'add', '--guild', guild, ...entry);
   await json('staff', 'set', '--guild', guild, '--role', '910000000000000001', '--level', '3', '--name', 'Officer');
   const errors = [PLAYER, MATE].map(({ chat_id }) => ({ chat_id, role_id: null, code: 'TIMEOUT', message: 'slow' }));
   await databaseRows(
