@@ -224,7 +224,8 @@ describe('guildctl guild erase', () => {
     // Otherwise the event that this server is offline could appear in the other guild before the end of this test.
     const { secret: othersKey } = await network.createKey({ guildId: GUILD });
     const heartbeat = { guild_id: GUILD, ...HEARTBEAT };
-    await network.call('/game/servers/heartbeat', { method: 'POST', key: othersKey, body: heartbeat });
+    const beat = await network.call('/game/servers/heartbeat', { method: 'POST', key: othersKey, body: heartbeat });
+    expect(beat.status).toBe(200);
     await untilRequestsAreStored(network, OTHER_GUILD);
     const others = (await rowsOf(GUILD, '.*')).length;
     const counted = await run('guild', 'erase', '--guild', OTHER_GUILD, '--dry-run');
