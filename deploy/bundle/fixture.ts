@@ -19,10 +19,19 @@ interface Finished {
 }
 
 const { ADMIN_HOST: _, ...IMAGE_VARIABLES } = IMAGE.environment;
+
+interface Parts {
+  folder: string;
+  database: TestDatabase;
+  simulators: Simulators;
+  ports: Record<string, Ports>;
+  shared: Shared;
+}
+
 /** What the chart sets otherwise than the default. */
 const CHART_VARIABLES = { GRPC_REFLECTION: 'false' };
 
-/** The files of the image, which all tests of a run share, and the processes that a test started from them. */
+/** The files of the container image, which all tests of a run share, and the processes that one test has started from them. */
 export class ImageSystem {
   readonly folder: string;
   readonly processes = new Map<string, ReplicaProcess>();
@@ -33,13 +42,7 @@ export class ImageSystem {
   readonly #ports: Record<string, Ports>;
   readonly #shared: Shared;
 
-  private constructor(
-    folder: string,
-    database: TestDatabase,
-    simulators: Simulators,
-    ports: Record<string, Ports>,
-    shared: Shared,
-  ) {
+  private constructor({ folder, database, simulators, ports, shared }: Parts) {
     this.folder = folder;
     this.#database = database;
     this.#simulators = simulators;
@@ -62,7 +65,7 @@ export class ImageSystem {
       consoleUrl: `http://127.0.0.1:${ports['console']?.public}`,
       gatewayUrl: `http://127.0.0.1:${ports['gateway']?.public}`,
     };
-    return new ImageSystem(await appFolder(), database, simulators, ports, shared);
+    return new ImageSystem({ folder: await appFolder(), database, simulators, ports, shared });
   }
 
   get databaseUrl(): string {

@@ -27,6 +27,7 @@ export interface Load {
 /** Limit on requests in flight: a slow machine sends fewer requests. */
 const MAX_IN_FLIGHT = 200;
 const TICK_MS = 10;
+/** The requests in flight while the capacity is measured. */
 const CAPACITY_CLIENTS = 8;
 /**
  * Idle connections are closed after this time. Less than a drain: by then connections in use have announced their end, and a
@@ -85,7 +86,10 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
   };
 }
 
-/** Sends `count` requests, a few at a time, as fast as they are answered, whatever the answer. Returns requests per second. */
+/**
+ * Sends `count` requests, eight at a time, each as soon as another one has its response, whatever its status. Returns the requests
+ * per second.
+ */
 export async function measureCapacity(api: string, count: number, next: () => LoadRequest): Promise<number> {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const started = performance.now();

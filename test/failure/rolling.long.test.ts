@@ -12,7 +12,7 @@ import { mixedRequests, REQUEST_KINDS } from './mixed-requests.ts';
 const GUILDS = Array.from({ length: amount(20, 100) }, (_, index) => `90000000000000${index + 1000}`);
 /** Requests per second. */
 const RATE = amount(40, 200);
-/** The share of the requests that this machine can answer which are sent at most. The long form is for machines that are fast enough. */
+/** The load is at most this share of the requests per second that the machine can answer. The long form needs a fast machine. */
 const LOAD_SHARE = amount(0.25, 1);
 const DRAIN_DELAY_SECONDS = (2 * IDLE_MS) / 1_000;
 

@@ -22,7 +22,11 @@ import { GUILDS, makeWorld } from './world.ts';
 /** The scenario whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing|whole] [--against REVISION] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+/** Every guild needs users of its own. */
+const MIN_USERS = GUILDS * 4;
+
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing|whole] [--against REVISION] [--filter REGEXP] [--json FILE] [--picture FILE]
+--users must be at least ${MIN_USERS}`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -43,7 +47,7 @@ function readOptions() {
     number,
     number,
   ];
-  if (values.help || !(seconds > 0) || !(users >= GUILDS * 4) || !(rounds >= 1)) {
+  if (values.help || !(seconds > 0) || !(users >= MIN_USERS) || !(rounds >= 1)) {
     console.log(HELP);
     process.exit(values.help ? 0 : 2);
   }

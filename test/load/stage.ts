@@ -56,7 +56,7 @@ interface Measurement {
   processes: Record<string, number>;
   warmUpSeconds?: number;
   /** The number of connections to each port at saturation. */
-  connections?: number;
+  connections?: number | undefined;
 }
 
 /** Warms up and measures. Throws UnexpectedStatus unless every response had the status. */

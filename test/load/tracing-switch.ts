@@ -1,6 +1,6 @@
-// Loaded before a process of `--only tracing` (`node --import`). It turns tracing on and off for new requests, about twice a
-// second, and writes the CPU and the number of requests with and without tracing to the file BENCH_TRACING_FILE. Both are so
-// measured in the same process, and at the same speed of the machine.
+// Preloaded (`node --import`) into the gateway and the lookup service that `--only tracing` measures. It turns tracing on and
+// off for new requests, about twice a second, and writes the CPU time and the number of requests with and without tracing to
+// the file BENCH_TRACING_FILE. So both are measured in the same process, and at the same speed of the machine.
 import { renameSync, writeFileSync } from 'node:fs';
 import type { Span } from '#kit/telemetry/tracing/span.ts';
 import { Tracer } from '#kit/telemetry/tracing/tracer.ts';
@@ -18,8 +18,9 @@ export interface SwitchTotals {
 }
 
 /**
- * Milliseconds in one state: shorter than most disturbances by other programs, and long enough that spans are sent in it. Random
- * within these limits, because work that a process does every second would otherwise always count for the same state.
+ * How long tracing stays on or off, in milliseconds: shorter than most disturbances by other programs, and long enough to send
+ * spans. The time is random within these limits. With a fixed one, a job that a process runs every second would always run while
+ * tracing is on, or always while it is off.
  */
 const SLICE_MS = { min: 250, max: 750 };
 
@@ -46,6 +47,7 @@ function switchTo(next: boolean): void {
 const { ofClient, ofProcess } = Object.getOwnPropertyDescriptors(Tracer.prototype);
 let timer: NodeJS.Timeout | undefined;
 
+/** Turns tracing on if it is off, and off if it is on, after a random time, again and again. */
 function switchLater(): NodeJS.Timeout {
   const ms = SLICE_MS.min + Math.random() * (SLICE_MS.max - SLICE_MS.min);
   return setTimeout(() => {

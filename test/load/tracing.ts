@@ -13,7 +13,7 @@ const RATE = undefined;
 const SCENARIO = 'lookup by game';
 /** Rounds before the measured ones, while Node still compiles what requests run. */
 const WARM_UP_ROUNDS = 6;
-/** Spans are sent in the half second in which they were recorded: 25 times as often as by default, so traces cost more here. */
+/** Spans are sent soon after they were recorded, mostly while tracing is still on: 25 times as often as by default, which costs more. */
 const EXPORT_EVERY_MS = 200;
 
 /** CPU of gateway and lookup together per request. */
@@ -26,13 +26,13 @@ export interface Traced {
   error: number;
 }
 
-/** A process that turns tracing on and off, and the JSON file to which it writes its CPU and its number of requests. */
+/** A process that turns its tracing on and off, and the JSON file to which it writes its CPU time and the number of its requests. */
 interface Switching {
   replica: Replica;
   file: string;
 }
 
-/** Measures the CPU that tracing adds: under load, tracing is turned on and off for new requests, every half second. */
+/** Measures the CPU that tracing adds: under load, tracing is turned on and off for new requests, about twice a second. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
   const settings = {
@@ -92,7 +92,7 @@ const scenario = () => SCENARIOS.find(({ name }) => name === SCENARIO) as Scenar
 const perRequest = (to: StateTotals, from: StateTotals = { cpu: 0, requests: 0 }) =>
   (to.cpu - from.cpu) / (to.requests - from.requests);
 
-/** Returns zeros before the process has written the file. */
+/** Reads the CPU time and the number of requests that a process has written; zeros before it has written any. */
 function totalsOf({ file }: Switching): SwitchTotals {
   if (!existsSync(file)) return { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
   return JSON.parse(readFileSync(file, 'utf8')) as SwitchTotals;

@@ -5,7 +5,7 @@ import { claimName } from '#local/lock.ts';
 import { writeApp } from '../../deploy/bundle/app.ts';
 import { programFile } from '../../deploy/bundle/programs.ts';
 
-/** How long to wait for the bundler, in milliseconds. It needs ten seconds of CPU, for which a busy machine takes over a minute. */
+/** How long to wait until esbuild has bundled the programs, in milliseconds: ten seconds of CPU, on a busy machine over a minute. */
 const BUILD = { timeout: 300_000, interval: 50 };
 
 /**

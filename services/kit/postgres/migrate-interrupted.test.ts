@@ -19,7 +19,7 @@ const NOTICE_MS = 2_000;
  */
 const CUT_MS = 15_000;
 
-/** Migrates in a process of its own; resolves when its session runs a statement that contains the text. */
+/** Runs the migrations in a child process. Resolves once its PostgreSQL session executes a statement that contains the text. */
 async function startProcess(rig: MigrationRig, text: string): Promise<ChildProcess> {
   const env = inheritedEnvironment() as NodeJS.ProcessEnv;
   const child = spawn(process.execPath, [PROGRAM, rig.url, rig.service, rig.directory], { env, stdio: 'ignore' });
@@ -33,7 +33,7 @@ async function endBy(signal: NodeJS.Signals, child: ChildProcess, rig: Migration
   child.kill(signal);
   await exit;
   const begun = performance.now();
-  await vi.waitUntil(async () => (await rig.sessions()) === 0, { ...PATIENCE, interval: 20 });
+  await vi.waitUntil(async () => (await rig.countSessions()) === 0, { ...PATIENCE, interval: 20 });
   return performance.now() - begun;
 }
 

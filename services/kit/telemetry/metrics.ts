@@ -37,8 +37,9 @@ export function countFromZero<Label extends string>(
 let processRegistry: Registry | undefined;
 
 /**
- * The metrics of this process. They are collected once, because prom-client cannot stop collecting them: it would measure the
- * event loop and each garbage collection again for every service that ever ran here.
+ * Returns prom-client's metrics of this Node process: CPU, memory, event loop, garbage collection. They are created once for all
+ * registries, because prom-client cannot stop their timers: with a set for each registry, a process that starts and stops many
+ * services, as tests do, would measure its event loop once for each of them.
  */
 function metricsOfProcess(): Metric[] {
   if (!processRegistry) {
@@ -49,8 +50,8 @@ function metricsOfProcess(): Metric[] {
 }
 
 /**
- * The Prometheus metrics of one service. Several services in one process share the metrics of the process, such as its CPU and
- * memory, and no others.
+ * The Prometheus metrics of one service. If several services run in one process, each has its own, except for the metrics of the
+ * process itself, such as its CPU and memory.
  */
 export class Metrics {
   readonly registry: Registry = new Registry();

@@ -66,16 +66,21 @@ function startEarlier(options: WholeOptions, revision: string): Promise<Subject>
 
 const NAMES = ['lookup by game', 'heartbeat', 'status of 25'];
 
-function scenarios(): Scenario[] {
+/** `connections` is the number of connections that send requests, where it is not the usual one. */
+type WholeScenario = Scenario & { connections?: number };
+
+function scenarios(): WholeScenario[] {
   return NAMES.map((name) => {
     const scenario = SCENARIOS.find((candidate) => candidate.name === name) as Scenario;
-    return name === 'heartbeat' ? { ...scenario, variety: HEARTBEAT_VARIETY } : scenario;
+    if (name !== 'heartbeat') return scenario;
+    return { ...scenario, variety: HEARTBEAT_VARIETY, connections: HEARTBEAT_CONNECTIONS };
   });
 }
 
-/** What is sent, the status of each response, and the number of connections if it is not the usual one. */
-interface Asked {
+/** The requests of a scenario, and how they are sent. */
+interface ScenarioLoad {
   requests: string[];
+  /** The HTTP status that every response must have. */
   status: number;
   connections: number | undefined;
 }
@@ -83,20 +88,19 @@ interface Asked {
 async function runRounds(stage: WholeOptions, subjects: readonly Subject[]): Promise<Whole[]> {
   const results: Whole[] = [];
   for (const scenario of scenarios()) {
-    const { name, status } = scenario;
-    const connections = name === 'heartbeat' ? HEARTBEAT_CONNECTIONS : undefined;
-    const asked = { requests: requestsOf(scenario, stage.world), status, connections };
+    const { status, connections } = scenario;
+    const load = { requests: requestsOf(scenario, stage.world), status, connections };
     const runs = subjects.map((subject) => {
       const { name, kind } = subject;
       const result: Whole = { scenario: scenario.name, name, kind, rounds: [], perSecond: [] };
       return { subject, result };
     });
     results.push(...runs.map(({ result }) => result));
-    for (const { subject } of runs) await warmUp(stage, subject, asked);
+    for (const { subject } of runs) await warmUp(stage, subject, load);
     for (let round = 1; round <= stage.rounds; round++) {
       // The order changes, because a machine becomes slower or faster during a round.
       for (const { subject, result } of round % 2 === 0 ? runs.toReversed() : runs) {
-        const { cpu, perSecond } = await measure(stage, subject, asked);
+        const { cpu, perSecond } = await measure(stage, subject, load);
         result.rounds.push(cpu);
         result.perSecond.push(perSecond);
         console.log(`round ${round}, ${scenario.name}, ${subject.name}: ${totalOf(cpu).toFixed(0)} µs`);
@@ -107,23 +111,22 @@ async function runRounds(stage: WholeOptions, subjects: readonly Subject[]): Pro
 }
 
 /** The first requests to a cold process may time out on a busy machine. */
-async function warmUp(stage: Stage, subject: Subject, asked: Asked): Promise<void> {
+async function warmUp(stage: Stage, subject: Subject, load: ScenarioLoad): Promise<void> {
   try {
-    await measure({ ...stage, seconds: WARM_UP_SECONDS }, subject, asked);
+    await measure({ ...stage, seconds: WARM_UP_SECONDS }, subject, load);
   } catch (error) {
     if (!(error instanceof UnexpectedStatus)) throw error;
     console.log(`while ${subject.name} warmed up: ${error.message}`);
   }
 }
 
-async function measure(stage: Stage, { port, processes }: Subject, { requests, status, connections }: Asked) {
+async function measure(stage: Stage, { port, processes }: Subject, { requests, ...load }: ScenarioLoad) {
   const groups = Object.entries(processes);
   const all = Object.fromEntries(
     groups.flatMap(([group, pids]) => pids.map((pid, index) => [`${group} ${index}`, pid])),
   );
   const target = { host: '127.0.0.1', ports: [port], requests };
-  const how = { status, processes: all, warmUpSeconds: SETTLE_SECONDS, ...(connections && { connections }) };
-  const figures = await measureAt(stage, target, undefined, how);
+  const figures = await measureAt(stage, target, undefined, { ...load, processes: all, warmUpSeconds: SETTLE_SECONDS });
   const sum = (group: string, { length }: number[]) =>
     Array.from({ length }, (_, index) => figures.cpu[`${group} ${index}`] ?? 0).reduce((total, one) => total + one, 0);
   const cpu = Object.fromEntries(groups.map(([group, pids]) => [group, sum(group, pids)])) as Cpu;

@@ -19,7 +19,7 @@ export interface NginxOptions {
   port: number;
   /** The `host:port` that requests are forwarded to. */
   upstream: string;
-  /** Known keys, and the URL of the Redis for the limits. Default: no checks. */
+  /** The API keys that are accepted, and the URL of the Redis that counts requests for rate limits. Default: neither is checked. */
   policy?: { keys: readonly string[]; redis: URL };
 }
 
