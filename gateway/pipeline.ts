@@ -90,7 +90,7 @@ export class Pipeline {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
-    const context = { requestId, route: 'none', span: startTrace(this.#parts.tracer, request) };
+    const context = { requestId, route: 'none', span: startTrace(this.#parts.tracer, request, requestId) };
     // Read before stripReserved: a client that names the header in Connection must not remove its own address.
     const forwarded = oneHeader(request, 'x-forwarded-for');
     const state: RequestState = {

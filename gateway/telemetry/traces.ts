@@ -5,8 +5,8 @@ import { TRACEPARENT_HEADER, TRACESTATE_HEADER } from '#kit/telemetry/tracing/tr
 import type { Tracer } from '#kit/telemetry/tracing/tracer.ts';
 
 /** Starts the span of a client's request. Called before its headers are removed. */
-export function startTrace(tracer: Tracer | undefined, request: IncomingMessage): Span | undefined {
-  return tracer?.ofClient(oneHeader(request, TRACEPARENT_HEADER), oneHeader(request, TRACESTATE_HEADER));
+export function startTrace(tracer: Tracer | undefined, request: IncomingMessage, requestId: string): Span | undefined {
+  return tracer?.ofClient(requestId, oneHeader(request, TRACEPARENT_HEADER), oneHeader(request, TRACESTATE_HEADER));
 }
 
 /**
@@ -14,7 +14,7 @@ export function startTrace(tracer: Tracer | undefined, request: IncomingMessage)
  * recorded.
  */
 export function startForwarding({ headers }: IncomingMessage, span: Span | undefined): Span | undefined {
-  if (!span) return undefined;
+  if (!span || span.followsFromRequestId) return undefined;
   const call = span.isRecording ? span.startCall() : undefined;
   headers[TRACEPARENT_HEADER] = (call ?? span).traceparent;
   if (span.traceState !== undefined) headers[TRACESTATE_HEADER] = span.traceState;

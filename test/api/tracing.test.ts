@@ -190,6 +190,18 @@ describe('a gateway that samples no request', () => {
     expect(receiver.trace(failed.traceId)[0]?.attributes).toMatchObject({ 'error.type': 'UNAVAILABLE' });
   });
 
+  it('leaves the same trace ID in the log lines of every process: the request ID without hyphens', async () => {
+    const gateway = await network.startOne('gateway', settings);
+    // The bot is no member of this guild, so members responds with 502 and logs why.
+    const { secret } = await network.createKey({ guildId: OTHER_GUILD });
+    const response = await network.call(`/guilds/${OTHER_GUILD}/members`, { key: secret });
+    await gateway.stop();
+    const requestId = response.headers.get('x-request-id');
+    const lines = logLines.map((line) => JSON.parse(line)).filter((line) => line.request_id === requestId);
+    expect(new Set(lines.map(({ service }) => service))).toEqual(new Set(['gateway', 'members']));
+    for (const line of lines) expect(line.trace_id).toBe(requestId?.replaceAll('-', ''));
+  });
+
   it('samples only as many traces of clients as are allowed', async () => {
     const gateway = await network.startOne('gateway', { ...settings, TRACING_CALLER_SAMPLES_PER_SECOND: '1' });
     const started = performance.now();

@@ -1,7 +1,7 @@
 // Preloaded (`node --import`) into the gateway and the lookup service that `--only tracing` measures. It turns tracing on and
-// off for new requests, about twice a second, and writes the CPU time and the number of requests with and without tracing to
+// off for new requests at given times, and writes the CPU time and the number of requests with and without tracing to
 // the file BENCH_TRACING_FILE. So both are measured in the same process, and at the same speed of the machine.
-import { renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { Span } from '#kit/telemetry/tracing/span.ts';
 import { Tracer } from '#kit/telemetry/tracing/tracer.ts';
 
@@ -17,14 +17,9 @@ export interface SwitchTotals {
   off: StateTotals;
 }
 
-/**
- * How long tracing stays on or off, in milliseconds: shorter than most disturbances by other programs, and long enough to send
- * spans. The time is random within these limits. With a fixed one, a job that a process runs every second would always run while
- * tracing is on, or always while it is off.
- */
-const SLICE_MS = { min: 250, max: 750 };
-
 const file = process.env['BENCH_TRACING_FILE'] ?? '';
+/** When tracing is turned off, on, off and so on, in Unix milliseconds: the same times for both processes. */
+const switches = JSON.parse(readFileSync(process.env['BENCH_TRACING_SWITCHES'] ?? '', 'utf8')) as number[];
 const totals: SwitchTotals = { on: { cpu: 0, requests: 0 }, off: { cpu: 0, requests: 0 } };
 let isOn = true;
 let requests = 0;
@@ -44,29 +39,27 @@ function switchTo(next: boolean): void {
   started = process.cpuUsage();
 }
 
-const { ofClient, ofProcess } = Object.getOwnPropertyDescriptors(Tracer.prototype);
-let timer: NodeJS.Timeout | undefined;
-
-/** Turns tracing on if it is off, and off if it is on, after a random time, again and again. */
-function switchLater(): NodeJS.Timeout {
-  const ms = SLICE_MS.min + Math.random() * (SLICE_MS.max - SLICE_MS.min);
-  return setTimeout(() => {
+/** Turns tracing off or on at the next of the times, again and again. */
+function switchLater(): void {
+  const next = switches.shift();
+  if (next === undefined) return;
+  setTimeout(() => {
     switchTo(!isOn);
-    timer = switchLater();
-  }, ms).unref();
+    switchLater();
+  }, next - Date.now()).unref();
 }
+switchLater();
 
-/** The gateway calls this for each request of a client. A timer turns tracing on and off; callers accept that there is no span. */
-Tracer.prototype.ofClient = function (this: Tracer, ...headers) {
-  timer ??= switchLater();
+const { ofClient, ofForwarded } = Object.getOwnPropertyDescriptors(Tracer.prototype);
+
+/** The gateway calls this for each request of a client; callers accept that there is no span. */
+Tracer.prototype.ofClient = function (this: Tracer, ...request) {
   requests++;
-  return isOn ? (ofClient.value?.apply(this, headers) as Span) : (undefined as unknown as Span);
+  return isOn ? (ofClient.value?.apply(this, request) as Span) : (undefined as unknown as Span);
 };
 
-/** Services call this. Requests have the header traceparent only while the gateway's tracing is on. */
-Tracer.prototype.ofProcess = function (this: Tracer, ...headers) {
-  const hasTrace = headers[0] !== undefined;
-  if (hasTrace !== isOn) switchTo(hasTrace);
+/** Services call this for each request that the gateway forwards. */
+Tracer.prototype.ofForwarded = function (this: Tracer, ...request) {
   requests++;
-  return ofProcess.value?.apply(this, headers);
+  return isOn ? ofForwarded.value?.apply(this, request) : undefined;
 };

@@ -1,30 +1,42 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { pathOf } from '#kit/files.ts';
 import { startCollector } from './collector.ts';
 import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
-import { measureAt, median, quantile, type Stage } from './stage.ts';
+import { measureAt, median, type Stage } from './stage.ts';
 import type { StateTotals, SwitchTotals } from './tracing-switch.ts';
 
 /** At saturation, because at a low rate the CPU of a request varies more than traces cost. */
 const RATE = undefined;
 const SCENARIO = 'lookup by game';
-/** Rounds before the measured ones, while Node still compiles what requests run. */
-const WARM_UP_ROUNDS = 6;
-/** Spans are sent soon after they were recorded, mostly while tracing is still on: 25 times as often as by default, which costs more. */
-const EXPORT_EVERY_MS = 200;
+/** Pairs of a gateway and a lookup service, one after the other: what traces cost differs between processes with equal code. */
+const PAIRS = 6;
+/** Rounds of each pair before the measured ones, while Node still compiles what requests run. */
+const WARM_UP_ROUNDS = 3;
+/**
+ * How long tracing stays on or off, in milliseconds: shorter than most disturbances by other programs, and long for a request,
+ * which takes about 10. The time is random within these limits, because a job that a process runs every second would otherwise
+ * always fall into the same state. Spans are exported every few seconds, as by default, so that exports fall into both states:
+ * what they cost is not measured here.
+ */
+const STATE_MS = { min: 50, max: 150 };
+/** The schedule of a pair is longer than its measurement, in milliseconds. */
+const SCHEDULE_MS = 3_600_000;
 
 /** CPU of gateway and lookup together per request. */
 export interface Traced {
-  /** Microseconds without traces; the median of all rounds. */
+  /** Microseconds without traces; the mean of all pairs. */
   off: number;
-  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported: the median of all rounds. */
+  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported: the mean of all pairs. */
   added: number;
-  /** The standard error of `added`. */
+  /** The standard error of `added`, from the differences between the pairs. */
   error: number;
 }
+
+/** What one pair of processes took without traces, in microseconds per request, and what traces added, as a share of it. */
+type Pair = Pick<Traced, 'off' | 'added'>;
 
 /** A process that turns its tracing on and off, and the JSON file to which it writes its CPU time and the number of its requests. */
 interface Switching {
@@ -32,32 +44,57 @@ interface Switching {
   file: string;
 }
 
-/** Measures the CPU that tracing adds: under load, tracing is turned on and off for new requests, about twice a second. */
+/** Measures the CPU that tracing adds: under load, tracing is turned on and off for new requests, ten times a second. */
 export async function driveTracing(stage: Stage): Promise<Traced> {
   const collector = await startCollector();
   const settings = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_BSP_SCHEDULE_DELAY: String(EXPORT_EVERY_MS),
     TRACING_SAMPLE_RATIO: '0.01',
   };
-  const lookup = await startSwitching(stage, 'lookup', settings);
+  const pairs: Pair[] = [];
+  try {
+    for (let pair = 1; pair <= PAIRS; pair += 1) {
+      pairs.push(await measurePair(stage, settings, pair));
+    }
+    if (collector.bytes() === 0) throw new Error('the collector has received no span');
+  } finally {
+    await collector.stop();
+  }
+  const added = pairs.map((pair) => pair.added);
+  return { off: mean(pairs.map(({ off }) => off)), added: mean(added), error: standardError(added) };
+}
+
+/** Starts a gateway and a lookup service, and measures them in all rounds. The medians count, because other programs disturb rounds. */
+async function measurePair(stage: Stage, settings: NodeJS.ProcessEnv, pair: number): Promise<Pair> {
+  const BENCH_TRACING_SWITCHES = join(stage.folder, 'switches of tracing.json');
+  writeFileSync(BENCH_TRACING_SWITCHES, JSON.stringify(switchTimes()));
+  const switching = { ...settings, BENCH_TRACING_SWITCHES };
+  const lookup = await startSwitching(stage, 'lookup', switching);
   const LOOKUP_HTTP_URL = `http://127.0.0.1:${lookup.replica.port}`;
-  const gateway = await startSwitching(stage, 'gateway', { ...settings, LOOKUP_HTTP_URL });
+  const gateway = await startSwitching(stage, 'gateway', { ...switching, LOOKUP_HTTP_URL });
   const rounds: Record<'on' | 'off', number>[] = [];
   try {
     for (let round = 1 - WARM_UP_ROUNDS; round <= stage.rounds; round += 1) {
       const found = await measureRound(stage, gateway, lookup);
       if (round > 0) rounds.push(found);
-      const name = round > 0 ? `round ${round}` : 'warm-up';
-      console.log(`${name}: without ${found.off.toFixed(1)} µs, with traces ${found.on.toFixed(1)} µs`);
     }
-    if (collector.bytes() === 0) throw new Error('the collector has received no span');
   } finally {
     for (const { replica } of [gateway, lookup]) await replica.child.stop(5_000);
-    await collector.stop();
   }
-  const ratios = rounds.map(({ on, off }) => on / off - 1);
-  return { off: median(rounds.map(({ off }) => off)), added: median(ratios), error: standardErrorOfMedian(ratios) };
+  const off = median(rounds.map((round) => round.off));
+  const added = median(rounds.map((round) => round.on / round.off - 1));
+  console.log(`pair ${pair}: without ${off.toFixed(1)} µs, traces add ${(added * 100).toFixed(1)} %`);
+  return { off, added };
+}
+
+/** Returns when tracing is turned off or on, in Unix milliseconds. */
+function switchTimes(): number[] {
+  const times: number[] = [];
+  const now = Date.now();
+  for (let time = now; time < now + SCHEDULE_MS; time += STATE_MS.min + Math.random() * (STATE_MS.max - STATE_MS.min)) {
+    times.push(time);
+  }
+  return times;
 }
 
 async function startSwitching(
@@ -98,8 +135,10 @@ function totalsOf({ file }: Switching): SwitchTotals {
   return JSON.parse(readFileSync(file, 'utf8')) as SwitchTotals;
 }
 
-/** Estimated from the quartiles of about normally distributed values, so that a few rounds which other programs disturbed do not count. */
-function standardErrorOfMedian(values: readonly number[]): number {
-  const deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.349;
-  return (1.253 * deviation) / Math.sqrt(values.length);
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function standardError(values: readonly number[]): number {
+  const average = mean(values);
+  const squares = values.map((value) => (value - average) ** 2);
+  return Math.sqrt(mean(squares) / (values.length - 1));
 }

@@ -71,7 +71,11 @@ export function createConsoleApp(parts: ConsoleAppParts): (request: IncomingMess
 function begin(request: IncomingMessage, response: ServerResponse, parts: ConsoleAppParts, app: Express): void {
   const { telemetry, headers, tracer } = parts;
   const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
-  const span = tracer?.ofClient(oneHeader(request, TRACEPARENT_HEADER), oneHeader(request, TRACESTATE_HEADER));
+  const span = tracer?.ofClient(
+    requestId,
+    oneHeader(request, TRACEPARENT_HEADER),
+    oneHeader(request, TRACESTATE_HEADER),
+  );
   requestContext.run({ requestId, route: 'none', span }, () => {
     telemetry.follow(request, response);
     addResponseHeader(response, REQUEST_ID_HEADER, requestId);

@@ -25,7 +25,7 @@ export const purposeOf = ({ metadata }: AnyCall): Purpose => readPurpose(headers
 export function startSpan(tracer: Tracer | undefined, call: AnyCall): Span | undefined {
   if (!tracer) return undefined;
   const header = headersOf(call.metadata);
-  return tracer.ofProcess(header(TRACEPARENT_HEADER), header(TRACESTATE_HEADER));
+  return tracer.ofCall(header(TRACEPARENT_HEADER), header(TRACESTATE_HEADER));
 }
 
 /** Describes a gRPC call in a trace; `path` is `/package.Service/Method`. */

@@ -111,7 +111,11 @@ function routeHandler(
     const started = performance.now();
     const { requestId, guildId } = principal;
     const { method = '' } = request;
-    const span = tracer?.ofProcess(oneHeader(request, TRACEPARENT_HEADER), oneHeader(request, TRACESTATE_HEADER));
+    const span = tracer?.ofForwarded(
+      requestId,
+      oneHeader(request, TRACEPARENT_HEADER),
+      oneHeader(request, TRACESTATE_HEADER),
+    );
     await requestContext.run({ requestId, route: route.name, guildId, span }, async () => {
       try {
         // The gateway and auth have checked the scope; a mistake there must not be enough.

@@ -32,7 +32,7 @@ async function start() {
   await tracer.start();
   const send = (count: number) => {
     for (let span = 0; span < count; span++) {
-      tracer.ofClient(undefined, undefined).end(undefined, () => ({ name: 'GET', attributes: {} }));
+      tracer.ofClient('request', undefined, undefined).end(undefined, () => ({ name: 'GET', attributes: {} }));
     }
   };
   const counted = async (result: string) => {

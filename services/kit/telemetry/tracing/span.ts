@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { ApiError, isServerError } from '../../errors.ts';
-import { newSpanId, traceparentOf } from './trace-context.ts';
+import { newSpanId, traceIdIn, traceparentOf } from './trace-context.ts';
 
 /** `server`: handles a request; `client`: waits for another process or a database. */
 export type SpanKind = 'server' | 'client';
@@ -49,17 +49,23 @@ export interface CallRules<Result> {
   isExpected?: (error: unknown) => boolean;
 }
 
-interface SpanOptions {
-  recorder: SpanRecorder;
-  kind: SpanKind;
+/** The place of a span in its trace. */
+export interface SpanIds {
   traceId: string;
   spanId: string;
   parentSpanId: string | undefined;
   traceState: string | undefined;
+}
+
+interface SpanOptions {
+  recorder: SpanRecorder;
+  kind: SpanKind;
   /** True if the trace is recorded. */
   isSampled: boolean;
   /** True if this process decided whether the trace is sampled: no other process of ours caused the span. */
   isRoot: boolean;
+  /** The IDs, or a request ID that contains the trace ID. They are then made when first needed, which for most requests is never. */
+  ids: SpanIds | string;
 }
 
 /**
@@ -67,21 +73,30 @@ interface SpanOptions {
  * on its IDs.
  */
 export class Span {
-  readonly traceId: string;
   readonly isSampled: boolean;
-  readonly traceState: string | undefined;
+  /**
+   * True if the trace is not sampled and its ID follows from the request ID. A service that gets a request without trace
+   * headers then finds the same trace.
+   */
+  readonly followsFromRequestId: boolean;
   readonly #options: SpanOptions;
   readonly #startedAt = Date.now();
   /** performance.now() at the start: the duration does not depend on changes of the system's time. */
   readonly #started = performance.now();
-  #traceparent: string | undefined;
   #hasEnded = false;
 
   constructor(options: SpanOptions) {
-    this.traceId = options.traceId;
     this.isSampled = options.isSampled;
-    this.traceState = options.traceState;
+    this.followsFromRequestId = typeof options.ids === 'string';
     this.#options = options;
+  }
+
+  get traceId(): string {
+    return this.#ids.traceId;
+  }
+
+  get traceState(): string | undefined {
+    return this.#ids.traceState;
   }
 
   /**
@@ -98,8 +113,8 @@ export class Span {
 
   /** The header traceparent of calls that this span makes. */
   get traceparent(): string {
-    const { traceId, spanId, isSampled } = this.#options;
-    return (this.#traceparent ??= traceparentOf(traceId, spanId, isSampled));
+    const { traceId, spanId } = this.#ids;
+    return traceparentOf(traceId, spanId, this.isSampled);
   }
 
   /** Runs `work`, a call that this span makes, as a span of its own. Call it only while `isRecording`. */
@@ -121,8 +136,8 @@ export class Span {
 
   /** Starts the span of a call that this span makes. Call it only while `isRecording`. */
   startCall(): Span {
-    const { spanId: parentSpanId } = this.#options;
-    return new Span({ ...this.#options, kind: 'client', spanId: newSpanId(), parentSpanId, isRoot: false });
+    const ids = { ...this.#ids, spanId: newSpanId(), parentSpanId: this.#ids.spanId };
+    return new Span({ ...this.#options, kind: 'client', ids, isRoot: false });
   }
 
   /** Ends the span; only the first call counts. `describe` is called only if the span is exported. */
@@ -135,11 +150,21 @@ export class Span {
   }
 
   #finished(error: string | undefined, description: SpanDescription): FinishedSpan {
-    const { traceId, spanId, parentSpanId, traceState, kind } = this.#options;
+    const { kind } = this.#options;
     const endedAt = this.#startedAt + performance.now() - this.#started;
-    const times = { startedAt: this.#startedAt, endedAt };
-    return { ...description, ...times, traceId, spanId, parentSpanId, traceState, kind, error };
+    return { ...description, ...this.#ids, kind, startedAt: this.#startedAt, endedAt, error };
   }
+
+  get #ids(): SpanIds {
+    const options = this.#options;
+    if (typeof options.ids === 'string') options.ids = firstIds(traceIdIn(options.ids));
+    return options.ids;
+  }
+}
+
+/** Returns the IDs of the first span of a trace. */
+export function firstIds(traceId: string): SpanIds {
+  return { traceId, spanId: newSpanId(), parentSpanId: undefined, traceState: undefined };
 }
 
 /** Returns the error code of a span that ended with `error`; undefined for an error that rejects the request. */

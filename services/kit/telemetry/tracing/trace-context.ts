@@ -58,6 +58,15 @@ export function traceparentOf(traceId: string, spanId: string, isSampled: boolea
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
+const NIL_UUID = '00000000-0000-0000-0000-000000000000';
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** True if a request ID contains a trace ID: the gateway makes such ones, clients may choose others. */
+export const containsTraceId = (requestId: string): boolean => requestId !== NIL_UUID && UUID.test(requestId);
+
+/** Returns the trace ID that a request ID contains: the same digits without hyphens. */
+export const traceIdIn = (requestId: string): string => requestId.replaceAll('-', '');
+
 /** Random bytes in stock, because one call for many bytes costs far less than one for each ID. */
 const RANDOM = Buffer.alloc(6 * 1024);
 let used = RANDOM.length;

@@ -5,8 +5,15 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { OtlpExport } from './otlp-export.ts';
 import { PerSecond } from './per-second.ts';
-import { type FinishedSpan, SPAN_RESULTS, Span, type SpanRecorder } from './span.ts';
-import { newSpanId, newTraceId, readTraceHeaders } from './trace-context.ts';
+import { type FinishedSpan, firstIds, SPAN_RESULTS, Span, type SpanIds, type SpanRecorder } from './span.ts';
+import {
+  containsTraceId,
+  newSpanId,
+  newTraceId,
+  type RemoteSpan,
+  readTraceHeaders,
+  traceIdIn,
+} from './trace-context.ts';
 
 /**
  * The maximum number of root spans of errors in unsampled traces that a process exports per second. An outage, in which
@@ -64,41 +71,34 @@ export class Tracer implements Part, SpanRecorder {
    * is sampled is decided here, by chance: not from the trace ID, which the client chooses. Few traces that the client
    * samples are sampled in addition.
    */
-  ofClient(traceparent: string | undefined, tracestate: string | undefined): Span {
+  ofClient(requestId: string, traceparent: string | undefined, tracestate: string | undefined): Span {
     const caller = readTraceHeaders(traceparent, tracestate);
     const isSampled = this.#isSampledByChance() || (caller?.isSampled === true && this.#callerSamples.take());
-    return new Span({
-      recorder: this,
-      kind: 'server',
-      traceId: caller?.traceId ?? newTraceId(),
-      spanId: newSpanId(),
-      parentSpanId: caller?.spanId,
-      traceState: caller?.traceState,
-      isSampled,
-      isRoot: true,
-    });
+    if (caller) return this.#serverSpan(idsBelow(caller, newSpanId()), isSampled, true);
+    const hasTraceId = containsTraceId(requestId);
+    if (hasTraceId && !isSampled) return this.#serverSpan(requestId, isSampled, true);
+    return this.#serverSpan(firstIds(hasTraceId ? traceIdIn(requestId) : newTraceId()), isSampled, true);
   }
 
   /**
-   * Continues the trace of a request from a process of ours, which has decided whether the trace is sampled. Returns
+   * Continues the trace of a request that the gateway forwarded. It sends no trace headers if the trace is not sampled and
+   * its ID follows from the request ID.
+   */
+  ofForwarded(requestId: string, traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
+    if (traceparent === undefined && containsTraceId(requestId)) return this.#serverSpan(requestId, false, false);
+    return this.ofCall(traceparent, tracestate);
+  }
+
+  /**
+   * Continues the trace of a gRPC call from a process of ours, which has decided whether the trace is sampled. Returns
    * undefined if the caller sent no trace, because its work belongs to no request of a client: only those start traces.
    */
-  ofProcess(traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
+  ofCall(traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
     const caller = readTraceHeaders(traceparent, tracestate);
     if (!caller) return undefined;
-    const { traceId, spanId: parentSpanId, isSampled, traceState } = caller;
     // A span that is not recorded passes on the caller's ID, so it needs none of its own.
-    const spanId = isSampled ? newSpanId() : parentSpanId;
-    return new Span({
-      recorder: this,
-      kind: 'server',
-      traceId,
-      spanId,
-      parentSpanId,
-      traceState,
-      isSampled,
-      isRoot: false,
-    });
+    const spanId = caller.isSampled ? newSpanId() : caller.spanId;
+    return this.#serverSpan(idsBelow(caller, spanId), caller.isSampled, false);
   }
 
   record(span: FinishedSpan): void {
@@ -136,7 +136,16 @@ export class Tracer implements Part, SpanRecorder {
     }
   }
 
+  #serverSpan(ids: SpanIds | string, isSampled: boolean, isRoot: boolean): Span {
+    return new Span({ recorder: this, kind: 'server', ids, isSampled, isRoot });
+  }
+
   #isSampledByChance(): boolean {
     return Math.random() < this.#config.TRACING_SAMPLE_RATIO;
   }
+}
+
+/** Returns the IDs of a span that another process caused. */
+function idsBelow({ traceId, spanId: parentSpanId, traceState }: RemoteSpan, spanId: string): SpanIds {
+  return { traceId, spanId, parentSpanId, traceState };
 }
