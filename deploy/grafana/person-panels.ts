@@ -32,6 +32,12 @@ export const personPanels: PanelSpec[] = [
     queries: { '{{source}}': rate('moderation_checks_total', MODERATION, ['source']) },
   },
   {
+    title: 'Lookups of links',
+    description: 'Users whom clients looked up, from the cache or from the database.',
+    unit: 'reqps',
+    queries: { '{{source}}': rate('lookup_lookups_total', jobOf('lookup'), ['source']) },
+  },
+  {
     title: 'Role updates of members',
     description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
     unit: 'short',

@@ -50,7 +50,8 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: PROCESSES.lookup.calls,
     forwards: PROCESSES.lookup.forwards,
-    holds: ['admin', 'database'],
+    holds: ['admin', 'database', 'redis'],
+    notified: true,
   },
   {
     name: 'bindings',

@@ -109,7 +109,10 @@ test.each([1, 2, 3])(
   async (seed) => {
     const random = seededRandom(seed);
     const guildId = String(910_000_000_000_000_000n + BigInt(seed));
-    const caller = new Caller(new Links({ database: readers, telemetry, events, marginMs: 0 }), guildId);
+    const caller = new Caller(
+      new Links({ database: readers, telemetry, events, removed: () => undefined, marginMs: 0 }),
+      guildId,
+    );
     const all = writers.map((database) => new Writer(database));
     const realNow = Date.now.bind(Date);
     vi.spyOn(Date, 'now').mockImplementation(() => realNow() + (random() - 0.5) * 7_200_000);

@@ -13,11 +13,13 @@ import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
 import { type LookupConfig, readLookupConfig } from './config.ts';
+import { CachedLinks } from './domain/cached-links.ts';
 import { Links } from './domain/links.ts';
 import { erasureRules } from './erasure.ts';
 import { LookupEvents } from './events.ts';
 import { linkAdminMethods, lookupMethods } from './grpc/lookup.ts';
 import { lookupHandlers } from './http/lookup.ts';
+import { createLinkCache } from './link-cache.ts';
 import { LookupTelemetry } from './telemetry.ts';
 
 /** The lookup service: stores the links between chat and game accounts. */
@@ -30,7 +32,10 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { clock } = service;
     const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new LookupEvents(recorder);
-    const links = new Links({ database, telemetry: new LookupTelemetry(metrics, log), events });
+    const telemetry = new LookupTelemetry(metrics, log);
+    const { cache, removed, isReceiving } = createLinkCache(service, database);
+    const links = new Links({ database, telemetry, events, removed });
+    const cachedLinks = new CachedLinks({ links, cache, isReceiving, telemetry });
     service.lifecycle.add(worker);
     service.lifecycle.add(
       new Retention({ database, rules: retentionRules(config), clock, log, lease: service.leases.of('retention') }),
@@ -38,12 +43,13 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
-    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
+    const erased = (guildId: string) => removed(guildId);
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log, erased }));
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     const counts = async (guildId: string) => [exactly('links', await links.count(guildId))];
     service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts }));
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
-    service.serveHttp(config, lookupRoutes, lookupHandlers(links));
+    service.serveHttp(config, lookupRoutes, lookupHandlers(cachedLinks));
   },
 };
 

@@ -5,6 +5,7 @@ import type { Link } from './store/links.ts';
 /** Counts and logs the changes of links between chat and game accounts. */
 export class LookupTelemetry {
   readonly #changes;
+  readonly #lookups;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
@@ -13,7 +14,19 @@ export class LookupTelemetry {
       'Requested changes of account links: links created (linked), removed (unlinked) and requests rejected (refused)',
       ['change'],
     );
+    this.#lookups = metrics.counterOf(
+      'lookup_lookups_total',
+      'Users whom clients looked up, by whether the link was cached in memory or the database was read',
+      'source',
+      ['memory', 'database'],
+    );
     this.#log = log;
+  }
+
+  /** Counts users whose link was cached, and those for whom the database was read. */
+  found(cached: number, read: number): void {
+    this.#lookups.inc({ source: 'memory' }, cached);
+    this.#lookups.inc({ source: 'database' }, read);
   }
 
   linked(guildId: string, { chatId, gameId, version }: Link): void {

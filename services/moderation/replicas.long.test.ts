@@ -4,6 +4,7 @@ import type { RunningService } from '#kit/service/service.ts';
 import { withinBound } from '#test/measure/bounds.ts';
 import { printFigure, round } from '#test/measure/figures.ts';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
+import { untilListenersSeen } from '#test/postgres/listeners.ts';
 import { GUILD, ModerationFixture, newPlayer } from './fixture.ts';
 
 /** The fixture's clock does not advance, so that cached statuses do not expire. */
@@ -22,16 +23,6 @@ async function until(at: RunningService, gameId: number, banned: boolean, with_:
   const started = performance.now();
   await expect.poll(async () => (await with_.banStatus(gameId, '', { at })).banned, { interval: 1 }).toBe(banned);
   return performance.now() - started;
-}
-
-/** Waits until every replica has seen all others in pg_stat_activity. */
-async function waitUntilPeersSeen(): Promise<void> {
-  // A new connection sets its application name slightly later, so that an immediate look would miss it.
-  const haveLooked = `SELECT bool_and(query LIKE '%pg_stat_activity%' AND query_start > (
-      SELECT max(backend_start) + interval '1 second' FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = 'moderation listener')) AS all
-    FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'moderation listener'`;
-  await expect.poll(() => fixture.query(haveLooked)).toEqual([{ all: true }]);
 }
 
 /** Inserts a ban directly into the database, so that no replica is notified. */
@@ -119,7 +110,7 @@ test('a restart of the listening connection invalidates the whole cache', async 
 test('a decision of a process that was killed before its notification is visible in others within about a second', async () => {
   const [dying, other] = await Promise.all([fixture.startProcess(), fixture.startReplica()]);
   await Promise.all([waitUntilListening(dying.at), waitUntilListening(other)]);
-  await waitUntilPeersSeen();
+  await untilListenersSeen(fixture.database.url, 'moderation');
   const gameId = newPlayer();
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
   // The state of the database if the process died between commit and notification.

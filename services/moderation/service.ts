@@ -1,3 +1,4 @@
+import { ReadCache } from '#kit/changes/read-cache.ts';
 import { eventRelayOf } from '#kit/events/event-queue.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
 import { EVENTS_QUEUE } from '#kit/events/relay.ts';
@@ -37,7 +38,8 @@ import { Lists } from './domain/lists.ts';
 import { RESTRICTION_QUEUE, TIMEOUT_QUEUE } from './domain/mirror-queue.ts';
 import { People } from './domain/people.ts';
 import { Shield } from './domain/shield.ts';
-import { StandingCache } from './domain/standing-cache.ts';
+import { ALL_GUILDS } from './domain/shield-entry.ts';
+import type { Standing } from './domain/standing.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
@@ -68,15 +70,17 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const { clock } = service;
     const telemetry = new ModerationTelemetry(metrics, log);
 
-    const cache = new StandingCache({
+    const cache = new ReadCache<Standing>({
       clock,
       ttlMs: config.STATUS_CACHE_SECONDS * 1000,
       max: config.STATUS_CACHE_ENTRIES,
     });
+    const invalidate = (guildId: string) =>
+      guildId === ALL_GUILDS ? cache.invalidateAll() : cache.invalidate(guildId);
     const feed = service.changeFeed(config, {
       database,
       channel: CHANGES_CHANNEL,
-      onChanges: (guildIds) => guildIds.forEach((guildId) => cache.invalidate(guildId)),
+      onChanges: (guildIds) => guildIds.forEach(invalidate),
       onMissed: () => cache.invalidateAll(),
       // A replica that was lost may have died between a commit and its announcement, so cached entries may be stale.
       onPeerLost: () => cache.invalidateAll(),
@@ -92,7 +96,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const recorder = new EventRecorder({ schema: 'moderation', wake: () => worker.wake(EVENTS_QUEUE) });
     const events = new ModerationEvents(recorder);
     const onChange = (guildId: string) => {
-      cache.invalidate(guildId);
+      invalidate(guildId);
       feed.announce(guildId);
       worker.wake(DECISIONS);
       worker.wake(RESTRICTION_QUEUE);

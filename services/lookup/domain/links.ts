@@ -1,4 +1,4 @@
-import { ApiError, invalidRequest } from '#kit/errors.ts';
+import { ApiError, asApiError, invalidRequest, isServerError } from '#kit/errors.ts';
 import { readChangeTime } from '#kit/postgres/change-time.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { LookupEvents } from '../events.ts';
@@ -42,6 +42,8 @@ export interface LinksOptions {
   database: Database;
   telemetry: LookupTelemetry;
   events: LookupEvents;
+  /** Called after each committed removal, and without a link after an error that leaves open if one was committed. */
+  removed: (guildId: string, link?: Link) => void;
   /** Milliseconds subtracted from the server time of lists; see `readChangeTime` for the default. */
   marginMs?: number;
 }
@@ -52,13 +54,15 @@ export class Links {
   readonly #reads: LinkReads;
   readonly #telemetry: LookupTelemetry;
   readonly #events: LookupEvents;
+  readonly #removed: LinksOptions['removed'];
   readonly #marginMs: number | undefined;
 
-  constructor({ database, telemetry, events, marginMs }: LinksOptions) {
+  constructor({ database, telemetry, events, removed, marginMs }: LinksOptions) {
     this.#database = database;
     this.#reads = new LinkReads(database);
     this.#telemetry = telemetry;
     this.#events = events;
+    this.#removed = removed;
     this.#marginMs = marginMs;
   }
 
@@ -71,13 +75,6 @@ export class Links {
   async findOne(guildId: string, account: Account): Promise<Link | undefined> {
     const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
     return (await this.find(guildId, users))[0];
-  }
-
-  /** Returns the link of a chat or game account. Throws NOT_FOUND if the account is not linked in the guild. */
-  async get(guildId: string, account: Account): Promise<Link> {
-    const link = await this.findOne(guildId, account);
-    if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
-    return link;
   }
 
   /** Returns a page of links, the least recently changed link first. */
@@ -154,12 +151,9 @@ export class Links {
    * the outcome of the first one.
    */
   async delete(guildId: string, operationId: string, account: Account): Promise<Link> {
-    const deleted = await this.#runOnce(async (transaction) => {
-      const removed = await store.deleteLink(transaction, guildId, operationId, account);
-      if (removed) await this.#events.unlinked(transaction, guildId, removed);
-      return removed;
-    });
+    const deleted = await this.#remove(guildId, operationId, account);
     if (deleted) {
+      this.#removed(guildId, deleted);
       this.#telemetry.unlinked(guildId, deleted);
       return deleted;
     }
@@ -167,6 +161,19 @@ export class Links {
     if (earlier) return earlier;
     this.#telemetry.rejected(guildId, operationId, 'not linked');
     throw new ApiError('NOT_FOUND', { message: 'The user is not linked in this guild' });
+  }
+
+  async #remove(guildId: string, operationId: string, account: Account): Promise<Link | undefined> {
+    try {
+      return await this.#runOnce(async (transaction) => {
+        const removed = await store.deleteLink(transaction, guildId, operationId, account);
+        if (removed) await this.#events.unlinked(transaction, guildId, removed);
+        return removed;
+      });
+    } catch (error) {
+      if (isServerError(asApiError(error))) this.#removed(guildId);
+      throw error;
+    }
   }
 
   /** Runs a write in a transaction. Returns undefined if its operation was executed before. */

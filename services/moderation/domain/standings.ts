@@ -1,10 +1,10 @@
+import type { ReadCache } from '#kit/changes/read-cache.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { SharedReads } from '#kit/postgres/shared-reads.ts';
 import { findStandings, type StandingsRequest } from '../store/standings.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
 import { Standing, type StandingRow } from './standing.ts';
-import type { StandingCache } from './standing-cache.ts';
 
 export interface StandingQuery {
   guildId: string;
@@ -17,7 +17,8 @@ export interface StandingQuery {
 
 export interface StandingsOptions {
   database: Queryable;
-  cache: StandingCache;
+  /** Invalidated by guild. */
+  cache: ReadCache<Standing>;
   clock: Clock;
   /**
    * Returns true if this replica receives the change notifications of other replicas. Otherwise the cache is not used.
@@ -47,7 +48,7 @@ export class Standings {
     const standings = new Map<number, Standing>();
     const missing = new Set<number>();
     for (const gameId of gameIds) {
-      const standing = canUseCache ? cache.find(guildId, gameId, placeId) : undefined;
+      const standing = canUseCache ? cache.find(guildId, keyOf(guildId, gameId, placeId)) : undefined;
       if (standing) standings.set(gameId, standing);
       else missing.add(gameId);
     }
@@ -59,12 +60,14 @@ export class Standings {
 
   async #load(guildId: string, gameIds: number[], placeId: number | null): Promise<[number, Standing][]> {
     const { cache } = this.#options;
-    const load = cache.beginLoad(guildId);
+    const read = cache.beginRead();
     const rows = await this.#reads.load({ guildId, gameIds, placeId });
     return gameIds.map((gameId) => {
       const standing = new Standing(rows.filter((row) => row.gameId === gameId));
-      cache.store(load, guildId, gameId, placeId, standing);
+      cache.store(read, guildId, keyOf(guildId, gameId, placeId), standing);
       return [gameId, standing];
     });
   }
 }
+
+const keyOf = (guildId: string, gameId: number, placeId: number | null) => `${guildId}/${gameId}/${placeId ?? ''}`;

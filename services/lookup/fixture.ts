@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { expect, vi } from 'vitest';
+import type { Environment } from '#kit/service/config.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { bundledProgram } from '#test/system/app.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
+import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { lookupService } from './service.ts';
+
+const ADA = { chatId: '920000000000000001', gameId: 7001, gameUsername: 'AdaBuilds' };
+
+/** Replicas of the lookup service with one database, and one user whose link they cache. */
+export class LookupReplicas {
+  database!: TestDatabase;
+  guildId = '';
+  readonly #started: RunningService[] = [];
+  #guilds = 0;
+
+  async start(): Promise<this> {
+    this.database = await createTestDatabase();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    for (const replica of this.#started) await replica.stop();
+    await this.database.drop();
+  }
+
+  /** Continues in a guild that no test has used yet. */
+  useNewGuild(): void {
+    this.guildId = String(910_000_000_000_000_000n + BigInt(++this.#guilds));
+  }
+
+  /** Starts a replica and waits until it receives the removals of others. */
+  async startReplica(environment: Environment = {}): Promise<RunningService> {
+    const replica = await startService(lookupService, { ...testEnvironment(this.database.url), ...environment });
+    this.#started.push(replica);
+    await untilReceiving(replica);
+    return replica;
+  }
+
+  /** Starts a replica in a process of its own and waits until it receives the removals of others. */
+  async startProcess(): Promise<ReplicaProcess> {
+    const replica = await startReplicaProcess(await bundledProgram('lookup'), testEnvironment(this.database.url));
+    this.#started.push(replica.at);
+    await untilReceiving(replica.at);
+    return replica;
+  }
+
+  /** Returns the statuses of lookups by the chat and by the game account. */
+  async statusesAt({ addresses }: RunningService): Promise<number[]> {
+    const { guildId } = this;
+    const service = { address: addresses.http ?? '', audience: 'lookup' };
+    const paths = [`/lookup/chat/${ADA.chatId}`, `/lookup/game/${ADA.gameId}`];
+    const responses = await Promise.all(
+      paths.map((path) => sealedFetch(service, { guildId }, { method: 'GET', path })),
+    );
+    return responses.map(({ status }) => status);
+  }
+
+  /** Returns the number of users whose link a replica has read from the database for clients. */
+  async readsOf(at: RunningService): Promise<number> {
+    return Number(/^lookup_lookups_total\{source="database"\} (\d+)$/m.exec(await metricsOf(at))?.[1]);
+  }
+
+  async linkAt({ addresses }: RunningService): Promise<void> {
+    const { client, close } = connect(LookupServiceService, 'lookup', addresses.grpc ?? '');
+    await client.createLink({ guildId: this.guildId, operationId: randomUUID(), ...ADA }).finally(close);
+  }
+
+  async unlinkAt({ addresses }: RunningService): Promise<void> {
+    const { client, close } = connect(LookupServiceService, 'lookup', addresses.grpc ?? '');
+    const account = { $case: 'chatId', value: ADA.chatId } as const;
+    await client.deleteLink({ guildId: this.guildId, operationId: randomUUID(), account }).finally(close);
+  }
+
+  /** Removes the link in the database, so that no replica learns of it. */
+  async unlinkSilently(): Promise<void> {
+    await databaseRows(this.database.url, 'DELETE FROM lookup.links WHERE guild_id = $1', [this.guildId]);
+  }
+
+  async eraseUserAt({ addresses }: RunningService): Promise<void> {
+    const address = addresses.grpc ?? '';
+    const { client, close } = connect(ErasureServiceService, 'lookup', address, undefined, TEST_ADMIN_SECRETS);
+    await client.eraseUser({ guildId: this.guildId, chatId: ADA.chatId, dryRun: false }).finally(close);
+  }
+}
+
+const metricsOf = async (at: RunningService) => (await fetch(`http://${at.addresses.admin}/metrics`)).text();
+
+/** Waits until a replica receives the removals of others. */
+export async function untilReceiving(at: RunningService): Promise<void> {
+  const isReceiving = 'change_feed_receiving{channel="lookup_removals",over="database"} 1';
+  await vi.waitUntil(async () => (await metricsOf(at)).includes(isReceiving), { timeout: 10_000 });
+}
+
+/** Lets replicas cache the link by both accounts. Fails if they do not. */
+export async function cacheLink(replicas: LookupReplicas, ...at: RunningService[]): Promise<void> {
+  for (const replica of at) {
+    expect(await replicas.statusesAt(replica)).toEqual([200, 200]);
+    const before = await replicas.readsOf(replica);
+    expect(await replicas.statusesAt(replica)).toEqual([200, 200]);
+    expect(await replicas.readsOf(replica)).toBe(before);
+  }
+}

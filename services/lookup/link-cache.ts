@@ -1,0 +1,41 @@
+import { ReadCache } from '#kit/changes/read-cache.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { ServiceContext } from '#kit/service/service-context.ts';
+import type { LookupConfig } from './config.ts';
+import { accountName } from './domain/cached-links.ts';
+import type { Link } from './store/links.ts';
+
+/** The channel that carries the accounts whose link was removed. */
+const REMOVALS_CHANNEL = 'lookup_removals';
+/** Announced instead of accounts if any link may have been removed. */
+const ANY_LINK = '*';
+
+/** Creates the cache of links and the feed with which replicas tell each other of removed links. */
+export function createLinkCache(service: ServiceContext<LookupConfig>, database: Database) {
+  const { config } = service;
+  const cache = new ReadCache<Link>({
+    clock: service.clock,
+    ttlMs: config.LINK_CACHE_SECONDS * 1000,
+    max: config.LINK_CACHE_ENTRIES,
+  });
+  const invalidate = (name: string) => (name === ANY_LINK ? cache.invalidateAll() : cache.invalidate(name));
+  const feed = service.changeFeed(config, {
+    database,
+    channel: REMOVALS_CHANNEL,
+    onChanges: (names) => names.forEach(invalidate),
+    onMissed: () => cache.invalidateAll(),
+    // A replica that was lost may have died between a commit and its announcement, so cached links may be stale.
+    onPeerLost: () => cache.invalidateAll(),
+  });
+  /** Called after a link was removed, and without it after work that may have removed any link. */
+  const removed = (guildId: string, link?: Link) => {
+    const names = link
+      ? [accountName(guildId, { chatId: link.chatId }), accountName(guildId, { gameId: link.gameId })]
+      : [ANY_LINK];
+    for (const name of names) {
+      invalidate(name);
+      feed.announce(name);
+    }
+  };
+  return { cache, removed, isReceiving: () => feed.isReceiving };
+}
