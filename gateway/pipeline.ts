@@ -74,7 +74,7 @@ export interface PipelineParts {
   tracer?: Tracer | undefined;
 }
 
-/** Takes every request through the same ordered steps, from authentication to the service (contract, section 2). */
+/** Takes every request through the same ordered steps, from authentication to the service. */
 export class Pipeline {
   /** Counts the requests in flight and rejects requests above the limits. */
   readonly admission: Admission;

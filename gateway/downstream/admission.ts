@@ -22,7 +22,7 @@ export interface Held {
 }
 
 /**
- * Limits the concurrent requests of the gateway, in total and for each guild and client address (contract, section 13).
+ * Limits the concurrent requests of the gateway, in total and for each guild and client address.
  * A request holds its slot until its response is written to the socket, whether or not the client has read it. A guild
  * holds at most a tenth of `maxInFlight`, including requests whose body is still arriving.
  */

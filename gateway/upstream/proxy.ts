@@ -40,7 +40,7 @@ export class WaitEnded extends Error {
 /** The timeout of a probe of a service whose breaker is open. */
 const PROBE_MS = 1_000;
 
-/** The time that a service may take to respond after the wait of a poll (contract, section 1). */
+/** The time that a service may take to respond after the wait of a poll. */
 const AFTER_WAIT_MS = 5_000;
 
 export interface ProxyOptions {

@@ -10,7 +10,10 @@ export const linkRecord = z
     game_username: z.string().meta({ description: 'Username in the game', example: 'AdaBuilds' }),
     verified: z.boolean().meta({ description: 'Always true in a returned record' }),
   })
-  .meta({ id: 'LinkRecord', description: 'The link between a chat account and a game account' });
+  .meta({
+    id: 'LinkRecord',
+    description: 'The link between two accounts. May be found for half a second after its removal',
+  });
 
 const notVerified = { NOT_FOUND: 'The user is not verified in this guild' };
 

@@ -131,7 +131,7 @@ export class ActivityTelemetry {
 
   quotaExceeded(guildId: string, quota: Quota): void {
     this.#quotas.inc({ quota });
-    this.#log.info({ guild_id: guildId, quota }, 'quota exceeded');
+    this.#log.info({ guild_id: guildId, quota }, 'request rejected, because the guild has reached a quota');
   }
 
   gameRegistered(guildId: string, { universeId, placeId, pluginVersion }: Game): void {
@@ -166,6 +166,9 @@ export class ActivityTelemetry {
   }
 
   sessionLapsed(guildId: string, sessionId: string): void {
-    this.#log.info({ guild_id: guildId, session_id: sessionId }, 'staff session ended, because its heartbeats stopped');
+    this.#log.info(
+      { guild_id: guildId, session_id: sessionId },
+      'staff session ended, because the game server stopped reporting it',
+    );
   }
 }

@@ -18,7 +18,7 @@ test.each(['streamEvents', 'getSession'])('the span of a request to %s ends with
   const spans: FinishedSpan[] = [];
   const recorder = { record: (span: FinishedSpan) => void spans.push(span), recordUnsampledError: () => undefined };
   const ids = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentSpanId: undefined, traceState: undefined };
-  const span = new Span({ ids, recorder, kind: 'server', isSampled: true, isRoot: true });
+  const span = new Span({ ids, requestId: undefined, recorder, kind: 'server', isSampled: true, isRoot: true });
   const { url, close } = await listening(
     createServer((request, response) =>
       requestContext.run({ requestId: 'r', route, span }, () => {

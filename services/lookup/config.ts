@@ -22,8 +22,8 @@ export const lookupVariables = {
   ...redisConfig,
   /** Seconds for which a link is cached; with 0, every lookup reads the database. */
   LINK_CACHE_SECONDS: number(60, 0, 600),
-  /** The maximum number of cached links. */
-  LINK_CACHE_ENTRIES: number(50_000, 1, 10_000_000),
+  /** The maximum number of accounts whose link is cached; each takes about 330 bytes. */
+  LINK_CACHE_ENTRIES: number(50_000, 1, 1_000_000),
   /** How long, in seconds, the IDs of rejected writes are stored, so that repeats of these writes are rejected too. */
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),
 };

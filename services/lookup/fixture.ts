@@ -5,11 +5,12 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { connect } from '#test/network/grpc.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
+import { deleteLink } from './store/links.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001, gameUsername: 'AdaBuilds' };
 
@@ -62,7 +63,7 @@ export class LookupReplicas {
     return responses.map(({ status }) => status);
   }
 
-  /** Returns the number of users whose link a replica has read from the database for clients. */
+  /** Returns the number of users, linked or not, for whom a replica has read the database because the link was not cached. */
   async readsOf(at: RunningService): Promise<number> {
     return Number(/^lookup_lookups_total\{source="database"\} (\d+)$/m.exec(await metricsOf(at))?.[1]);
   }
@@ -72,15 +73,17 @@ export class LookupReplicas {
     await client.createLink({ guildId: this.guildId, operationId: randomUUID(), ...ADA }).finally(close);
   }
 
-  async unlinkAt({ addresses }: RunningService): Promise<void> {
+  async unlinkAt({ addresses }: RunningService, operationId: string = randomUUID()): Promise<void> {
     const { client, close } = connect(LookupServiceService, 'lookup', addresses.grpc ?? '');
     const account = { $case: 'chatId', value: ADA.chatId } as const;
-    await client.deleteLink({ guildId: this.guildId, operationId: randomUUID(), account }).finally(close);
+    await client.deleteLink({ guildId: this.guildId, operationId, account }).finally(close);
   }
 
-  /** Removes the link in the database, so that no replica learns of it. */
-  async unlinkSilently(): Promise<void> {
-    await databaseRows(this.database.url, 'DELETE FROM lookup.links WHERE guild_id = $1', [this.guildId]);
+  /** Removes the link in the database, as a replica does that ends before it announces the removal. */
+  async unlinkSilently(operationId: string = randomUUID()): Promise<void> {
+    const database = await openTestPool(this.database.url);
+    await deleteLink(database, this.guildId, operationId, ADA);
+    await database.close();
   }
 
   async eraseUserAt({ addresses }: RunningService): Promise<void> {
@@ -98,12 +101,15 @@ export async function untilReceiving(at: RunningService): Promise<void> {
   await vi.waitUntil(async () => (await metricsOf(at)).includes(isReceiving), { timeout: 10_000 });
 }
 
-/** Lets replicas cache the link by both accounts. Fails if they do not. */
+/** Waits until replicas have cached the link by both accounts. */
 export async function cacheLink(replicas: LookupReplicas, ...at: RunningService[]): Promise<void> {
   for (const replica of at) {
-    expect(await replicas.statusesAt(replica)).toEqual([200, 200]);
-    const before = await replicas.readsOf(replica);
-    expect(await replicas.statusesAt(replica)).toEqual([200, 200]);
-    expect(await replicas.readsOf(replica)).toBe(before);
+    const readsOfLookup = async () => {
+      const before = await replicas.readsOf(replica);
+      expect(await replicas.statusesAt(replica)).toEqual([200, 200]);
+      return (await replicas.readsOf(replica)) - before;
+    };
+    // An announcement of an earlier test may still arrive and invalidate the link.
+    await expect.poll(readsOfLookup).toBe(0);
   }
 }

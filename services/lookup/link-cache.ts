@@ -27,15 +27,19 @@ export function createLinkCache(service: ServiceContext<LookupConfig>, database:
     // A replica that was lost may have died between a commit and its announcement, so cached links may be stale.
     onPeerLost: () => cache.invalidateAll(),
   });
-  /** Called after a link was removed, and without it after work that may have removed any link. */
-  const removed = (guildId: string, link?: Link) => {
-    const names = link
-      ? [accountName(guildId, { chatId: link.chatId }), accountName(guildId, { gameId: link.gameId })]
-      : [ANY_LINK];
-    for (const name of names) {
-      invalidate(name);
-      feed.announce(name);
-    }
+  const changed = (name: string) => {
+    invalidate(name);
+    feed.announce(name);
   };
-  return { cache, removed, isReceiving: () => feed.isReceiving };
+  return {
+    cache,
+    isReceiving: () => feed.isReceiving,
+    /** Invalidates a removed link in all replicas. */
+    removed: (guildId: string, { chatId, gameId }: Link): void => {
+      changed(accountName(guildId, { chatId }));
+      changed(accountName(guildId, { gameId }));
+    },
+    /** Invalidates the links of all guilds in all replicas. */
+    invalidateAll: () => changed(ANY_LINK),
+  };
 }

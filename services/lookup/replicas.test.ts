@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
@@ -23,6 +24,17 @@ test('a removed link is gone at once in the replica that removed it, and soon in
   await expect.poll(() => replicas.statusesAt(other)).toEqual([404, 404]);
 });
 
+test('a repeat of a removal invalidates the link, because the replica that removed it may not have announced that', async () => {
+  const operationId = randomUUID();
+  await replicas.linkAt(first);
+  await cacheLink(replicas, first, other);
+  await replicas.unlinkSilently(operationId);
+  expect(await replicas.statusesAt(other)).toEqual([200, 200]);
+  await replicas.unlinkAt(other, operationId);
+  expect(await replicas.statusesAt(other)).toEqual([404, 404]);
+  await expect.poll(() => replicas.statusesAt(first)).toEqual([404, 404]);
+});
+
 test('the links of an erased user are gone in every replica', async () => {
   await replicas.linkAt(first);
   await cacheLink(replicas, first, other);
@@ -31,7 +43,7 @@ test('the links of an erased user are gone in every replica', async () => {
   await expect.poll(() => replicas.statusesAt(other)).toEqual([404, 404]);
 });
 
-test('after a removal whose outcome is unknown, every replica reads links from the database again', async () => {
+test('after a removal whose outcome is unknown, every replica reads the link from the database again', async () => {
   await replicas.linkAt(first);
   await cacheLink(replicas, first, other);
   const end = await failWrites(replicas.database.url, 'lookup.links', replicas.guildId, 'commit');

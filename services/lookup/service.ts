@@ -33,7 +33,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { recorder, worker, queueAdmin } = createEventQueue(service, database);
     const events = new LookupEvents(recorder);
     const telemetry = new LookupTelemetry(metrics, log);
-    const { cache, removed, isReceiving } = createLinkCache(service, database);
+    const { cache, removed, invalidateAll, isReceiving } = createLinkCache(service, database);
     const links = new Links({ database, telemetry, events, removed });
     const cachedLinks = new CachedLinks({ links, cache, isReceiving, telemetry });
     service.lifecycle.add(worker);
@@ -43,8 +43,11 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
-    const erased = (guildId: string) => removed(guildId);
-    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log, erased }));
+    service.serveOperators(
+      grpc,
+      ErasureServiceService,
+      erasureMethods({ database, rules: erasureRules, log, erased: invalidateAll }),
+    );
     service.serveInternal(grpc, UsageServiceService, usageMethods({ database, rules: erasureRules, metrics, log }));
     const counts = async (guildId: string) => [exactly('links', await links.count(guildId))];
     service.serveInternal(grpc, GuildStateServiceService, guildStateMethods({ clock, counts }));

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { databaseConfig } from '#kit/service/config.ts';
@@ -24,8 +24,12 @@ const withLimit = (maxConnections: number, values: JsonObject = {}, database: Js
 
 test('the processes with a connection for LISTEN are those that the table names', () => {
   for (const { name, notified = false } of STORED) {
-    const source = readFileSync(join(import.meta.dirname, '../../services', name, 'service.ts'), 'utf8');
-    expect([name, /new Listener\(|\.changeFeed\(/.test(source)]).toEqual([name, notified]);
+    const folder = join(import.meta.dirname, '../../services', name);
+    const sources = globSync('**/*.ts', { cwd: folder }).filter((file) => !file.endsWith('.test.ts'));
+    const listens = sources.some((file) =>
+      /new Listener\(|\.changeFeed\(/.test(readFileSync(join(folder, file), 'utf8')),
+    );
+    expect([name, listens]).toEqual([name, notified]);
   }
 });
 
@@ -48,9 +52,9 @@ test.each([
   ['a larger surge', { replicas: 2, strategy: { rollingUpdate: { maxSurge: '100%' } } }, 1],
   ['a surge by default of Kubernetes', { replicas: 5, strategy: { type: 'RollingUpdate' } }, 4],
   ['pods that are not replaced one by one', { replicas: 5, strategy: { type: 'Recreate' } }, 2],
-] as const)('%s of a service count', async (_, lookup, more) => {
+] as const)('%s of a service count', async (_, bindings, more) => {
   const exact = DEFAULT_CONNECTIONS + more * EACH;
-  const values = { services: { lookup: structuredClone(lookup) as unknown as JsonObject } };
+  const values = { services: { bindings: structuredClone(bindings) as unknown as JsonObject } };
   await expect(withLimit(exact, values)).resolves.not.toHaveLength(0);
   await expect(withLimit(exact - 1, values)).rejects.toThrow(`may open ${exact} connections`);
 });
@@ -72,11 +76,11 @@ test('evaluation mode knows the maximum of its own server', async () => {
   const [server] = (await render({ values: EVALUATION })).filter(
     ({ kind, metadata }) => kind === 'StatefulSet' && metadata.name.endsWith('postgresql'),
   );
-  expect(server?.['spec'].template.spec.containers[0].command.at(-1)).toMatch(/-c max_connections=200$/m);
+  expect(server?.['spec'].template.spec.containers[0].command.at(-1)).toMatch(/-c max_connections=220$/m);
   const defaults = { autoscaling: { enabled: true, maxReplicas: 20 } };
   // Three are reserved for superusers.
   await expect(render({ values: { ...EVALUATION, defaults } })).rejects.toThrow(
-    /more than the 197 of PostgreSQL in evaluation mode .* replicas or config\.PG_POOL_MAX\n/,
+    /more than the 217 of PostgreSQL in evaluation mode .* replicas or config\.PG_POOL_MAX\n/,
   );
   const database = { maxConnections: 500 };
   await expect(render({ values: { ...EVALUATION, database } })).rejects.toThrow('do not set database.maxConnections');

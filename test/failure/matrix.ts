@@ -9,7 +9,7 @@ import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
 
 const FAULTS = ['down', 'slow', 'reset'] as const satisfies Fault[];
 
-/** The responses when a component is needed, by fault (contract, section 1). */
+/** The responses when a component is needed, by fault. */
 const ERROR_STATUSES = {
   /** One of our components: it is down, or too slow. */
   unavailable: { down: [503], slow: [503, 504], reset: [503] },
@@ -120,7 +120,8 @@ export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]>
   const system = new FaultyNetwork();
   try {
     const cells = await oneByOne(async () => {
-      await system.start({ simulators: worldOf(guilds) });
+      // A cached link would be found while PostgreSQL is lost.
+      await system.start({ simulators: worldOf(guilds), environment: { LINK_CACHE_SECONDS: '0' } });
       const made: Cell[] = [];
       for (const guild of guilds) made.push(await new Cell(system.network, guild).prepare());
       return made;

@@ -13,6 +13,7 @@ import { machine, printComparison, printReplicas, printScenarios, printTargets }
 import { RunningSystem } from './running.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { driveScrapes } from './scrapes.ts';
+import { driveServers } from './servers.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { driveTracing } from './tracing.ts';
 import { driveWhole } from './whole/drive.ts';
@@ -25,7 +26,7 @@ const PICTURED = 'lookup by game';
 /** Every guild needs users of its own. */
 const MIN_USERS = GUILDS * 4;
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|tracing|whole] [--against REVISION] [--filter REGEXP] [--json FILE] [--picture FILE]
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes|servers|tracing|whole] [--against REVISION] [--filter REGEXP] [--json FILE] [--picture FILE]
 --users must be at least ${MIN_USERS}`;
 
 function readOptions() {
@@ -81,16 +82,15 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     const scrapes = wants('scrapes') ? await driveScrapes(stage) : undefined;
     const tracing = wants('tracing') ? await driveTracing(stage) : undefined;
     const whole = wants('whole') ? await driveWhole(stage) : [];
+    const servers = wants('servers') ? await driveServers(stage) : undefined;
+    const results = { comparison, scenarios, replicas, scrapes, servers, tracing, whole };
     console.log(`\n${machine()}`);
     printComparison(comparison);
     printScenarios(scenarios);
     printReplicas(replicas);
     printWhole(whole);
-    printTargets({ comparison, scenarios, replicas, scrapes, tracing, whole });
-    writeFileSync(
-      options.json,
-      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes, tracing, whole }, null, 2)}\n`,
-    );
+    printTargets(results);
+    writeFileSync(options.json, `${JSON.stringify({ machine: machine(), ...results }, null, 2)}\n`);
     if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);
   } finally {

@@ -4,6 +4,7 @@ import type { Driven } from './drive.ts';
 import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
+import { type ServedServers, serverTargets } from './servers.ts';
 import { median, nameOfRate, quantile, RATES, type Rate } from './stage.ts';
 import { printTable } from './table.ts';
 import type { Traced } from './tracing.ts';
@@ -90,6 +91,7 @@ export interface Results {
   scenarios: readonly Driven[];
   replicas: readonly Replicated[];
   scrapes: Scraped | undefined;
+  servers: ServedServers | undefined;
   tracing: Traced | undefined;
   whole: readonly Whole[];
 }
@@ -133,7 +135,8 @@ export function printTargets(results: Results): void {
   for (const { replicas, ofOne } of replicated.slice(1)) {
     target(`throughput per core lost with ${replicas} replicas`, 1 - ofOne, 0.15);
   }
-  for (const { name, value, max } of wholeTargets(results.whole)) target(name, value, Number(fixed(max)));
+  const others = [...wholeTargets(results.whole), ...serverTargets(results.servers)];
+  for (const { name, value, max } of others) target(name, value, Number(fixed(max)));
   printTable(['target', 'measured', 'at most', ''], rows);
 }
 

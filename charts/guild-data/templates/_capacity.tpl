@@ -1,5 +1,5 @@
 {{/* max_connections of the PostgreSQL of evaluation mode. */}}
-{{- define "guild-data.evaluationConnections" -}}200{{- end -}}
+{{- define "guild-data.evaluationConnections" -}}220{{- end -}}
 
 {{/* Those of max_connections that PostgreSQL reserves for superusers (superuser_reserved_connections). */}}
 {{- define "guild-data.reservedConnections" -}}3{{- end -}}

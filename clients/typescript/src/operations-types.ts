@@ -886,7 +886,7 @@ export type NicknameChange = {
 /** The kind of change */
 export type LinkAction = 'linked' | 'unlinked';
 
-/** The link between a chat account and a game account */
+/** The link between two accounts. May be found for half a second after its removal */
 export type LinkRecord = {
   chat_id: ChatId;
   game_id: GameId;

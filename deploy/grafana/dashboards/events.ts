@@ -56,7 +56,7 @@ export const events: DashboardSpec = {
     Readers: [
       {
         title: 'Waiting long polls',
-        description: 'Requests that wait for new events, and the maximum of all replicas.',
+        description: 'Requests that wait for new events, and the limit on them, both summed over all replicas.',
         unit: 'short',
         queries: {
           waiting: `sum(events_waiting_polls{${EVENTS}})`,

@@ -45,7 +45,7 @@ export const gateway: DashboardSpec = {
       {
         title: 'Requests in flight',
         description:
-          'Requests in flight in each gateway as a share of MAX_IN_FLIGHT, without waiting polls and uploads.',
+          'Requests in flight in each gateway as a share of MAX_IN_FLIGHT, without waiting polls and requests whose body is still arriving.',
         unit: 'percentunit',
         max: 1,
         queries: {
@@ -136,7 +136,8 @@ export const gateway: DashboardSpec = {
     Limits: [
       {
         title: 'Rate-limited requests (429)',
-        description: 'Requests rejected with 429, by rate limit category.',
+        description:
+          'Requests above a rate limit of their guild or API key, by category. 429 after too many failed authentications is not included.',
         unit: 'reqps',
         queries: {
           '{{category}}': rate('gateway_limit_decisions_total', `${GATEWAY},decision="refused"`, ['category']),

@@ -10,7 +10,8 @@ export const platforms: DashboardSpec = {
     Calls: [
       {
         title: 'Calls to chat and game platforms by host',
-        description: 'Calls to each host of the chat and game platforms, by service.',
+        description:
+          'Calls to each host of the chat and game platforms, by service, without calls that were not sent because the platform asked for a pause.',
         unit: 'reqps',
         queries: {
           '{{host}} from {{job}}': rate('platform_calls_total', `${JOB},outcome!="held back"`, ['host', 'job']),
@@ -70,7 +71,7 @@ export const platforms: DashboardSpec = {
       {
         title: 'Time calls to the chat platform wait for our own rate limit, p99',
         description:
-          'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
+          'Time that a call waited for our own limit of calls to the chat platform, which all replicas share; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': quantile(0.99, 'chat_budget_wait_seconds', JOB, ['purpose']),
@@ -114,7 +115,7 @@ export const platforms: DashboardSpec = {
       {
         title: 'Time calls to the game platform wait for our own rate limit, p99',
         description:
-          'Time that a call waited until the call budget, which all replicas share, allowed it; by purpose: requests, background work and jobs.',
+          'Time that a call waited for our own limit of calls to the chat platform, which all replicas share; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': quantile(0.99, 'game_budget_wait_seconds', JOB, ['purpose']),
@@ -238,8 +239,8 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataSlashCommandsFailing'],
       },
       {
-        title: 'Time until a slash command is carried out, p99',
-        description: 'Time from the acceptance of a slash command until the attempt that ended it began.',
+        title: 'Wait before a slash command is carried out, p99',
+        description: 'Time from accepting a slash command until its last attempt began.',
         unit: 's',
         queries: { p99: quantile(0.99, 'auth_interaction_wait_seconds', jobOf('auth')) },
       },

@@ -81,8 +81,9 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataPoolExhausted'],
       },
       {
-        title: 'PostgreSQL connection timeouts',
-        description: 'Callers that got no connection from the pool within two seconds.',
+        title: 'Callers without a PostgreSQL connection',
+        description:
+          'Callers that got no connection from the pool: none became free in 1.5 s, connecting failed, or PostgreSQL does not respond.',
         unit: 'reqps',
         queries: { '{{job}}': rate('postgres_pool_failures_total', JOB, ['job']) },
         alerts: ['GuildDataDatabaseUnavailable'],

@@ -164,7 +164,7 @@ export class Polls implements Part {
       await this.#options.leases.release(unclaimed);
       this.wake([...new Set(unclaimed.map(({ guildId }) => guildId))]);
     } catch {
-      // The commands are handed over again when their leases end.
+      // The release failed. Nothing is lost: other polls get the commands when their leases end.
     }
   }
 

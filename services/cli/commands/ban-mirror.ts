@@ -9,7 +9,7 @@ import type { Connections } from '../connections.ts';
 import { optionalTime, table, time } from '../text.ts';
 
 const POLL_MS = 500;
-/** The number of differences that `bans drift` prints. */
+/** The maximum number of differences that the command `bans drift` prints. */
 const MAX_DIFFERENCES = 1_000;
 
 const reconcile: Command = {

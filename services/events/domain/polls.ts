@@ -190,7 +190,7 @@ export class Polls implements Part {
     for (const guildId of this.#dirty) {
       this.#dirty.delete(guildId);
       const guild = this.#guilds.get(guildId);
-      // If another reader reads this guild, it reads again afterwards.
+      // Another reader is reading this guild: it is told to read the guild once more when it has finished.
       if (guild?.isReading) guild.isDirty = true;
       else if (guild && guild.waiters.size > 0) await this.#readFor(guildId, guild);
     }

@@ -10,8 +10,9 @@ export function isMissingPartition(error: unknown): boolean {
 }
 
 /**
- * Creates the missing partitions of a table for today (UTC) and `days` days after it, and for the days of the
- * newest events of some guilds, which are later if the clock was set back. Returns the number of created partitions.
+ * Creates the missing partitions of a table: for today (UTC), for the `days` days after it, and for the day of the newest
+ * event of each guild in `guildIds`. That day is later than the others if the clock was set back. Returns the number of
+ * created partitions.
  */
 export async function createPartitions(
   on: Queryable,

@@ -28,7 +28,8 @@ export interface ReadCacheOptions {
 /**
  * Caches values that were read from the database, by a key. Each value belongs to a scope, such as a guild. A change in a
  * scope starts a new generation of this scope. Cached values of an older generation are invalid, and so are the results of
- * reads that began before the change.
+ * reads that began before the change. A Map has the order of use, as an LRUCache has, which would allocate its arrays for
+ * `max` values at the start.
  */
 export class ReadCache<Value> {
   readonly #options: ReadCacheOptions;
@@ -60,7 +61,7 @@ export class ReadCache<Value> {
   /** Caches a value that a read returned, unless its scope has changed since the read began. */
   store({ generation, startedAt }: PendingRead, scope: string, key: string, value: Value): void {
     const { ttlMs, max } = this.#options;
-    if (generation < this.#generationOf(scope)) return;
+    if (ttlMs === 0 || generation < this.#generationOf(scope)) return;
     this.#entries.delete(key);
     this.#entries.set(key, { value, generation, expiresAt: startedAt + ttlMs });
     const [leastRecent] = this.#entries.keys();

@@ -1,4 +1,4 @@
-/** The maximum number of game servers of a guild (contract, section 13). Each game server may have one waiting poll. */
+/** The maximum number of game servers of a guild. Each game server may have one waiting poll. */
 export const SERVERS_PER_GUILD = 2_000;
 
 /**

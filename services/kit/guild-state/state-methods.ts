@@ -32,7 +32,7 @@ export interface GuildStateOptions {
 const request = z.object({ guildId });
 const none = async () => [];
 
-/** Creates the gRPC methods that report the present state of a guild, as far as this service knows it. */
+/** Creates the gRPC methods that return the service's counts of a guild's rows and its checks of the guild's configuration. */
 export function guildStateMethods({ clock, counts = none, checks = none, checksTtlMs = 0 }: GuildStateOptions) {
   const boundedCounts = new BoundedReads<GuildCount[]>({
     read: counts,

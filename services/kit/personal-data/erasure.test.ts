@@ -97,7 +97,10 @@ test('an interrupted erasure continues with the next call', async () => {
   const failing: Queryable = {
     query: (text, values) => (left-- > 0 ? database.query(text, values) : Promise.reject(new Error('cut off'))),
   };
-  await expect(new Erasure({ database: failing, rules, log }).eraseGuild(GUILD, false)).rejects.toThrow('cut off');
+  const erased: string[] = [];
+  const interrupted = new Erasure({ database: failing, rules, log, erased: (guild) => erased.push(guild) });
+  await expect(interrupted.eraseGuild(GUILD, false)).rejects.toThrow('cut off');
+  expect(erased).toEqual([GUILD]);
   expect(await count('TRUE')).toBe(1_000);
   const rest = await new Erasure({ database, rules, log }).eraseGuild(GUILD, false);
   expect(rest).toEqual({ tables: [{ table: 'notes', rows: 1_000 }], isDone: true });

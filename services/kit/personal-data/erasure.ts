@@ -27,7 +27,10 @@ export interface ErasureOptions {
   log: Logger;
   /** Returns true if a guild may be erased now; every guild may be if left out. */
   canEraseGuild?: (guildId: string) => Promise<boolean>;
-  /** Called with the ID of a guild after rows of that guild were erased, so that caches can be invalidated. */
+  /**
+   * Called with the ID of a guild after rows of that guild were erased, and after an error that leaves open if any were, so
+   * that caches can be invalidated.
+   */
   erased?: (guildId: string) => void;
 }
 
@@ -152,23 +155,34 @@ export class Erasure {
   }
 
   async #erase(guildId: string, targets: readonly Target[], until: number): Promise<ErasureResult> {
-    const { database, log, erased } = this.#options;
+    const { log, erased } = this.#options;
     const counts = new Map<string, number>();
-    let isDone = true;
+    try {
+      const isDone = await this.#eraseTargets(targets, until, counts);
+      const tables = listed(counts);
+      if (tables.length > 0) {
+        log.info({ guild_id: guildId, tables }, 'erased personal data');
+        erased?.(guildId);
+      }
+      return { tables, isDone };
+    } catch (error) {
+      // Earlier batches are committed, and the failed one may be.
+      erased?.(guildId);
+      throw error;
+    }
+  }
+
+  /** Erases rows batch by batch and counts them. Returns false if the time was over before all were erased. */
+  async #eraseTargets(targets: readonly Target[], until: number, counts: Map<string, number>): Promise<boolean> {
     for (const target of targets) {
-      for (let isLeft = true; isLeft && isDone; ) {
-        const { found, erased: rows } = await eraseBatch(database, target);
+      for (let isLeft = true; isLeft; ) {
+        const { found, erased: rows } = await eraseBatch(this.#options.database, target);
         add(counts, target.table, rows);
         isLeft = found > 0;
-        isDone = !isLeft || performance.now() < until;
+        if (isLeft && performance.now() >= until) return false;
       }
     }
-    const tables = listed(counts);
-    if (tables.length > 0) {
-      log.info({ guild_id: guildId, tables }, 'erased personal data');
-      erased?.(guildId);
-    }
-    return { tables, isDone };
+    return true;
   }
 }
 

@@ -4,10 +4,10 @@ import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts'
 import type { KeyRing } from '../security/keyring.ts';
 import type { Database, Queryable, Transaction } from './pool.ts';
 
-/** The seconds for which a claim on a write with effects outside of this database is held (API contract, section 7). */
+/** The seconds for which a claim on a write with effects outside of this database is held. */
 const CLAIM_SECONDS = 60;
 /**
- * The errors whose responses are stored (API contract, section 7), because a repeat of the request would fail in the
+ * The errors whose responses are stored, because a repeat of the request would fail in the
  * same way.
  */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];

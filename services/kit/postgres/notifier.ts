@@ -18,8 +18,8 @@ const BACKOFF = { minMs: 100, maxMs: 400, jitter: 0 };
 /** The maximum size of a notification payload in bytes; PostgreSQL rejects payloads from 8000 bytes. */
 const MAX_BYTES = 7_999;
 /**
- * The maximum number of names that wait for the next notification. Further names are dropped, which only delays the
- * listeners, because they also poll.
+ * The maximum number of names that wait for the next notification. Further names are dropped: listeners that poll learn of
+ * the change later, and caches keep the old value until it expires.
  */
 const MAX_WAITING = 10_000;
 const SEPARATOR = ',';

@@ -60,7 +60,7 @@ describe('an item', () => {
     const names: string[] = [];
     const recorder = { record: ({ name }: { name: string }) => void names.push(name), recordUnsampledError: () => {} };
     const ids = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentSpanId: undefined, traceState: undefined };
-    const span = new Span({ recorder, kind: 'server', ids, isSampled: true, isRoot: true });
+    const span = new Span({ recorder, kind: 'server', ids, requestId: undefined, isSampled: true, isRoot: true });
     const seen: unknown[] = [];
     const worker = await fixture.startWorker({
       handle: async () => {

@@ -8,7 +8,7 @@ const CHECKSUM_LENGTH = 6;
 const SHOWN_LENGTH = 6;
 const SHAPE = /^(service_([1-9][0-9]{16,19})_)([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
-/** The parts of an API key that can be read without a lookup (contract, section 3). */
+/** The parts of an API key that can be read without a lookup. */
 export class ApiKey {
   readonly guildId: string;
   /** The part of the API key that may be shown to people: everything up to the sixth random character. */

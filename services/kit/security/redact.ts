@@ -1,6 +1,6 @@
 import { sourceStack } from '../telemetry/source-stack.ts';
 
-/** Matches an API key; the capturing group is the part that may be shown (contract, section 3). */
+/** Matches an API key; the capturing group is the part that may be shown. */
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
 /**

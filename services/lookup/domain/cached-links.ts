@@ -7,7 +7,7 @@ import type { Links } from './links.ts';
 export interface CachedLinksOptions {
   /** Reads links from the database. */
   links: Pick<Links, 'find'>;
-  /** Each account of a link is a scope of its own, with one key of the same name: `accountName`. */
+  /** `accountName` is both the scope and the key, so that a removal invalidates only the link of this account. */
   cache: ReadCache<Link>;
   /** Returns true if this replica receives the changes of other replicas. Otherwise the cache is not used. */
   isReceiving: () => boolean;
@@ -40,11 +40,12 @@ export class CachedLinks {
 
   /** Returns the links of users in a guild, each once. One statement reads those that are not cached. */
   async find({ guildId, chatIds = [], gameIds = [] }: LinksRequest): Promise<Link[]> {
-    // By chat account, because a request may name both accounts of a link.
-    const found = new Map<string, Link>();
+    // By version, because a request may name both accounts of a link. Two links of one account may be found if one of them was
+    // removed just now by another replica.
+    const found = new Map<number, Link>();
     const isMissing = (account: Account) => {
       const link = this.#cached(guildId, account);
-      if (link) found.set(link.chatId, link);
+      if (link) found.set(link.version, link);
       return !link;
     };
     const missing = {
@@ -52,7 +53,8 @@ export class CachedLinks {
       chatIds: chatIds.filter((chatId) => isMissing({ chatId })),
       gameIds: gameIds.filter((gameId) => isMissing({ gameId })),
     };
-    for (const link of await this.#read(missing, found.size)) found.set(link.chatId, link);
+    const cached = chatIds.length + gameIds.length - missing.chatIds.length - missing.gameIds.length;
+    for (const link of await this.#read(missing, cached)) found.set(link.version, link);
     return [...found.values()];
   }
 
@@ -63,7 +65,10 @@ export class CachedLinks {
     return cache.find(name, name);
   }
 
-  /** Reads links and caches them by the accounts that were asked for. `cached` other links of the request were cached. */
+  /**
+   * Reads links and caches them by the accounts that were asked for. `cached` is the number of users of the request
+   * whose link was cached, and is only counted.
+   */
   async #read({ guildId, chatIds = [], gameIds = [] }: LinksRequest, cached: number): Promise<Link[]> {
     const { links, cache, telemetry } = this.#options;
     telemetry.found(cached, chatIds.length + gameIds.length);

@@ -72,7 +72,17 @@ test('a link that is asked for by both accounts is found once, cached or not', a
   for (let time = 1; time <= 2; time++) expect(await links.find(both)).toEqual([ADA]);
 });
 
-test('a removal by either replica invalidates both accounts', async () => {
+test('a new link is found beside a cached one of the same chat account, whose removal by another replica has not arrived yet', async () => {
+  const { links, stored } = await start([ADA]);
+  const moved = { ...ADA, gameId: BEN.gameId, version: 3 };
+  await links.get(GUILD, { gameId: ADA.gameId });
+  stored[0] = moved;
+  await links.get(GUILD, { gameId: moved.gameId });
+  const both = { guildId: GUILD, gameIds: [moved.gameId, ADA.gameId] };
+  expect(await links.find(both)).toEqual([moved, ADA]);
+});
+
+test('an account whose link was invalidated is read again', async () => {
   const { links, cache, stored } = await start([ADA]);
   for (const account of [{ chatId: ADA.chatId }, { gameId: ADA.gameId }]) await links.get(GUILD, account);
   stored.length = 0;

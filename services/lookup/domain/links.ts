@@ -1,4 +1,4 @@
-import { ApiError, asApiError, invalidRequest, isServerError } from '#kit/errors.ts';
+import { ApiError, invalidRequest } from '#kit/errors.ts';
 import { readChangeTime } from '#kit/postgres/change-time.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { LookupEvents } from '../events.ts';
@@ -42,8 +42,8 @@ export interface LinksOptions {
   database: Database;
   telemetry: LookupTelemetry;
   events: LookupEvents;
-  /** Called after each committed removal, and without a link after an error that leaves open if one was committed. */
-  removed: (guildId: string, link?: Link) => void;
+  /** Called with each removed link after the commit, also if its outcome is unknown, and with each repeat. */
+  removed: (guildId: string, link: Link) => void;
   /** Milliseconds subtracted from the server time of lists; see `readChangeTime` for the default. */
   marginMs?: number;
 }
@@ -151,29 +151,25 @@ export class Links {
    * the outcome of the first one.
    */
   async delete(guildId: string, operationId: string, account: Account): Promise<Link> {
-    const deleted = await this.#remove(guildId, operationId, account);
+    const deleted = await this.#runOnce(async (transaction) => {
+      const link = await store.deleteLink(transaction, guildId, operationId, account);
+      if (!link) return undefined;
+      await this.#events.unlinked(transaction, guildId, link);
+      transaction.afterCommit(() => this.#removed(guildId, link));
+      return link;
+    });
     if (deleted) {
-      this.#removed(guildId, deleted);
       this.#telemetry.unlinked(guildId, deleted);
       return deleted;
     }
     const earlier = await store.findOutcome(this.#database, guildId, operationId, 'unlinked');
-    if (earlier) return earlier;
+    if (earlier) {
+      // The replica that removed the link may not have announced it.
+      this.#removed(guildId, earlier);
+      return earlier;
+    }
     this.#telemetry.rejected(guildId, operationId, 'not linked');
     throw new ApiError('NOT_FOUND', { message: 'The user is not linked in this guild' });
-  }
-
-  async #remove(guildId: string, operationId: string, account: Account): Promise<Link | undefined> {
-    try {
-      return await this.#runOnce(async (transaction) => {
-        const removed = await store.deleteLink(transaction, guildId, operationId, account);
-        if (removed) await this.#events.unlinked(transaction, guildId, removed);
-        return removed;
-      });
-    } catch (error) {
-      if (isServerError(asApiError(error))) this.#removed(guildId);
-      throw error;
-    }
   }
 
   /** Runs a write in a transaction. Returns undefined if its operation was executed before. */

@@ -19,7 +19,8 @@ export class PreviewTelemetry {
   settled({ guildId, id, attempts }: PreviewItem, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, job_id: id, attempts, outcome };
     if (!error) this.#log.info(line, 'binding preview attempt ended');
-    else if (error.code === 'INTERNAL') this.#log.error({ ...line, err: error }, 'binding preview failed, will retry');
-    else this.#log.info({ ...line, code: error.code }, 'binding preview paused, will retry');
+    else if (error.code === 'INTERNAL')
+      this.#log.error({ ...line, err: error }, 'binding preview attempt failed unexpectedly, will retry');
+    else this.#log.info({ ...line, code: error.code }, 'binding preview attempt failed, will retry');
   }
 }

@@ -168,7 +168,7 @@ function spanOfRequest(isSampled: boolean) {
   const finished: FinishedSpan[] = [];
   const ids = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentSpanId: undefined, traceState: 'vendor=1' };
   const recorder = { record: (span: FinishedSpan) => void finished.push(span), recordUnsampledError: () => undefined };
-  return { span: new Span({ ids, recorder, kind: 'server', isSampled, isRoot: true }), finished };
+  return { span: new Span({ ids, requestId: undefined, recorder, kind: 'server', isSampled, isRoot: true }), finished };
 }
 
 test('a sampled call to a whole URL names its host in the trace', async () => {

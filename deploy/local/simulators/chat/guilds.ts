@@ -56,7 +56,7 @@ export function findGuild(world: World, call: Call): ChatGuild {
   return world.guilds.get(snowflake(call, 'guild')) ?? refuse(404, 10004, 'Unknown Guild');
 }
 
-/** The bot of the token. The same bot is in every guild, so the first guild has it. */
+/** Returns the bot. Every simulated guild has the same one, so that of the first guild is returned. */
 export function tokenBot(world: World): ChatGuild['data']['bot'] {
   return world.data.chat.guilds[0]?.bot ?? refuse(401, 0, '401: Unauthorized');
 }

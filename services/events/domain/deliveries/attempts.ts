@@ -5,7 +5,7 @@ import type { WebhookTelemetry } from '../../telemetry/webhooks.ts';
 import type { LogEvent } from '../log-event.ts';
 import { retrySeconds } from './schedule.ts';
 
-/** The maximum time for a response in milliseconds (contract, section 12). */
+/** The maximum time for a response in milliseconds. */
 const TIMEOUT_MS = 15_000;
 /** Milliseconds: an endpoint whose attempt takes longer is moved to the lane of slow endpoints. */
 const SLOW_MS = 1_000;

@@ -64,8 +64,10 @@ interface SpanOptions {
   isSampled: boolean;
   /** True if this process decided whether the trace is sampled: no other process of ours caused the span. */
   isRoot: boolean;
-  /** The IDs, or a request ID that contains the trace ID. They are then made when first needed, which for most requests is never. */
-  ids: SpanIds | string;
+  /** Undefined: they are made from `requestId` when first needed, which for most requests is never. */
+  ids: SpanIds | undefined;
+  /** The ID of a request that is not sampled, if it contains the trace ID. */
+  requestId: string | undefined;
 }
 
 /**
@@ -83,20 +85,22 @@ export class Span {
   readonly #startedAt = Date.now();
   /** performance.now() at the start: the duration does not depend on changes of the system's time. */
   readonly #started = performance.now();
+  #ids: SpanIds | undefined;
   #hasEnded = false;
 
   constructor(options: SpanOptions) {
     this.isSampled = options.isSampled;
-    this.followsFromRequestId = typeof options.ids === 'string';
+    this.followsFromRequestId = options.ids === undefined;
+    this.#ids = options.ids;
     this.#options = options;
   }
 
   get traceId(): string {
-    return this.#ids.traceId;
+    return this.#place.traceId;
   }
 
   get traceState(): string | undefined {
-    return this.#ids.traceState;
+    return this.#place.traceState;
   }
 
   /**
@@ -113,7 +117,7 @@ export class Span {
 
   /** The header traceparent of calls that this span makes. */
   get traceparent(): string {
-    const { traceId, spanId } = this.#ids;
+    const { traceId, spanId } = this.#place;
     return traceparentOf(traceId, spanId, this.isSampled);
   }
 
@@ -136,7 +140,7 @@ export class Span {
 
   /** Starts the span of a call that this span makes. Call it only while `isRecording`. */
   startCall(): Span {
-    const ids = { ...this.#ids, spanId: newSpanId(), parentSpanId: this.#ids.spanId };
+    const ids = { ...this.#place, spanId: newSpanId(), parentSpanId: this.#place.spanId };
     return new Span({ ...this.#options, kind: 'client', ids, isRoot: false });
   }
 
@@ -152,13 +156,11 @@ export class Span {
   #finished(error: string | undefined, description: SpanDescription): FinishedSpan {
     const { kind } = this.#options;
     const endedAt = this.#startedAt + performance.now() - this.#started;
-    return { ...description, ...this.#ids, kind, startedAt: this.#startedAt, endedAt, error };
+    return { ...description, ...this.#place, kind, startedAt: this.#startedAt, endedAt, error };
   }
 
-  get #ids(): SpanIds {
-    const options = this.#options;
-    if (typeof options.ids === 'string') options.ids = firstIds(traceIdIn(options.ids));
-    return options.ids;
+  get #place(): SpanIds {
+    return (this.#ids ??= firstIds(traceIdIn(this.#options.requestId ?? '')));
   }
 }
 

@@ -76,16 +76,16 @@ export class Tracer implements Part, SpanRecorder {
     const isSampled = this.#isSampledByChance() || (caller?.isSampled === true && this.#callerSamples.take());
     if (caller) return this.#serverSpan(idsBelow(caller, newSpanId()), isSampled, true);
     const hasTraceId = containsTraceId(requestId);
-    if (hasTraceId && !isSampled) return this.#serverSpan(requestId, isSampled, true);
+    if (hasTraceId && !isSampled) return this.#unsampledSpan(requestId, true);
     return this.#serverSpan(firstIds(hasTraceId ? traceIdIn(requestId) : newTraceId()), isSampled, true);
   }
 
   /**
-   * Continues the trace of a request that the gateway forwarded. It sends no trace headers if the trace is not sampled and
-   * its ID follows from the request ID.
+   * Continues the trace of a request that the gateway or the console forwarded. The gateway sends no trace headers if the trace
+   * is not sampled and its ID follows from the request ID.
    */
   ofForwarded(requestId: string, traceparent: string | undefined, tracestate: string | undefined): Span | undefined {
-    if (traceparent === undefined && containsTraceId(requestId)) return this.#serverSpan(requestId, false, false);
+    if (traceparent === undefined && containsTraceId(requestId)) return this.#unsampledSpan(requestId, false);
     return this.ofCall(traceparent, tracestate);
   }
 
@@ -136,8 +136,13 @@ export class Tracer implements Part, SpanRecorder {
     }
   }
 
-  #serverSpan(ids: SpanIds | string, isSampled: boolean, isRoot: boolean): Span {
-    return new Span({ recorder: this, kind: 'server', ids, isSampled, isRoot });
+  #serverSpan(ids: SpanIds, isSampled: boolean, isRoot: boolean): Span {
+    return new Span({ recorder: this, kind: 'server', ids, requestId: undefined, isSampled, isRoot });
+  }
+
+  /** Returns the span of a request whose ID contains the trace ID. */
+  #unsampledSpan(requestId: string, isRoot: boolean): Span {
+    return new Span({ recorder: this, kind: 'server', ids: undefined, requestId, isSampled: false, isRoot });
   }
 
   #isSampledByChance(): boolean {
