@@ -1,9 +1,9 @@
 import { Client } from 'pg';
 import { pin } from './cpu.ts';
-import { driveThrough, warmKeys } from './drive.ts';
+import { warmKeys } from './drive.ts';
 import type { Figures } from './load.ts';
-import type { Scenario } from './scenarios.ts';
-import { MEASURED_CORE, OTHER_CORE, type Stage } from './stage.ts';
+import { requestsOf, type Scenario } from './scenarios.ts';
+import { MEASURED_CORE, measureAt, OTHER_CORE, type Stage } from './stage.ts';
 import { GUILDS, gameIdOf } from './world.ts';
 
 /** The number of game servers that two cores have to serve, and the seconds between the heartbeats of each. */
@@ -14,6 +14,8 @@ const HEARTBEAT_RATE = SERVERS / INTERVAL_SECONDS;
 /** Long enough for the first heartbeat of each server, whose row is inserted, and a second one. */
 const WARM_UP_SECONDS = 2 * INTERVAL_SECONDS;
 const PLAYERS = 20;
+/** Each heartbeat waits up to 25 ms for others. A few more than are needed, so that a short pause delays no later heartbeat. */
+const CONNECTIONS = 1_500;
 
 const HEARTBEATS: Scenario = {
   name: 'heartbeats of all game servers',
@@ -48,13 +50,16 @@ export async function driveServers(stage: Stage): Promise<ServedServers> {
   const processes = await stage.system.processes();
   for (const pid of [...Object.values(processes), stage.generator.pid]) pin(pid, `${MEASURED_CORE},${OTHER_CORE}`);
   await warmKeys(stage);
-  await driveThrough({ ...stage, seconds: WARM_UP_SECONDS }, HEARTBEATS, HEARTBEAT_RATE);
-  const figures = await driveThrough(stage, HEARTBEATS, HEARTBEAT_RATE);
+  const { hostname, port } = new URL(stage.system.up.gateway);
+  const target = { host: hostname, ports: [Number(port)], requests: requestsOf(HEARTBEATS, stage.world) };
+  const measurement = { status: 200, processes, warmUpSeconds: WARM_UP_SECONDS, connections: CONNECTIONS };
+  const figures = await measureAt(stage, target, HEARTBEAT_RATE, measurement);
   const live = await liveServers(stage.system.databaseUrl);
   const { generator = 0, ...cpu } = figures.cpu;
   const micros = Object.values(cpu).reduce((sum, one) => sum + one, 0);
+  const parts = ['gateway', 'activity', 'postgres', 'redis'].map((name) => `${name} ${(cpu[name] ?? 0).toFixed(0)}`);
   console.log(
-    `${figures.perSecond.toFixed(0)} heartbeats/s, p50 ${figures.latency.p50.toFixed(1)} ms, p99 ${figures.latency.p99.toFixed(1)} ms; CPU of each ${micros.toFixed(0)} µs, and ${generator.toFixed(0)} µs of the load generator`,
+    `${figures.perSecond.toFixed(0)} heartbeats/s, p50 ${figures.latency.p50.toFixed(1)} ms, p99 ${figures.latency.p99.toFixed(1)} ms; CPU of each ${micros.toFixed(0)} µs (${parts.join(', ')}), and ${generator.toFixed(0)} µs of the load generator`,
   );
   return { figures, cores: (micros * figures.perSecond) / 1e6, live };
 }

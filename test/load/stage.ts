@@ -55,7 +55,7 @@ interface Measurement {
   status: number;
   processes: Record<string, number>;
   warmUpSeconds?: number;
-  /** The number of connections to each port at saturation. */
+  /** The number of connections to each port at saturation, and the most of all at a given rate. */
   connections?: number | undefined;
 }
 
@@ -64,9 +64,10 @@ export async function measureAt(
   { generator, seconds }: Stage,
   target: Pick<Load, 'host' | 'ports' | 'requests' | 'isAwake'>,
   rate: Rate,
-  { status, processes, warmUpSeconds = WARM_UP_SECONDS, connections: saturating = SATURATING_CONNECTIONS }: Measurement,
+  { status, processes, warmUpSeconds = WARM_UP_SECONDS, connections: wanted }: Measurement,
 ): Promise<Figures> {
-  const connections = rate === undefined ? saturating * target.ports.length : MAX_CONNECTIONS;
+  const saturating = (wanted ?? SATURATING_CONNECTIONS) * target.ports.length;
+  const connections = rate === undefined ? saturating : (wanted ?? MAX_CONNECTIONS);
   const load = rate === undefined ? { connections } : { rate, connections };
   const figures = await generator.measure({ ...target, ...load, warmUpSeconds, seconds, processes });
   const responses = Object.entries(figures.statuses);
