@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import type { RunningRedis } from '#local/redis.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { startTestRedis } from '#test/redis/server.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
@@ -14,20 +20,31 @@ import { deleteLink } from './store/links.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001, gameUsername: 'AdaBuilds' };
 
-/** Replicas of the lookup service with one database, and one user whose link they cache. */
+/** Replicas of the lookup service with one database, and one user whose link they cache. They announce removals over `over`. */
 export class LookupReplicas {
+  readonly #over: 'redis' | 'database';
+  readonly #folder = mkdtempSync(join(tmpdir(), 'guild-data-lookup-'));
+  #redis: RunningRedis | undefined;
   database!: TestDatabase;
   guildId = '';
   readonly #started: RunningService[] = [];
   #guilds = 0;
 
+  constructor(over: 'redis' | 'database' = 'database') {
+    this.#over = over;
+  }
+
   async start(): Promise<this> {
     this.database = await createTestDatabase();
+    // A server of its own, because other tests' replicas, which end, would empty the caches of these.
+    if (this.#over === 'redis') this.#redis = await startTestRedis(this.#folder);
     return this;
   }
 
   async stop(): Promise<void> {
     for (const replica of this.#started) await replica.stop();
+    await this.#redis?.stop();
+    await rm(this.#folder, { recursive: true });
     await this.database.drop();
   }
 
@@ -38,17 +55,17 @@ export class LookupReplicas {
 
   /** Starts a replica and waits until it receives the removals of others. */
   async startReplica(environment: Environment = {}): Promise<RunningService> {
-    const replica = await startService(lookupService, { ...testEnvironment(this.database.url), ...environment });
+    const replica = await startService(lookupService, { ...this.#environment(), ...environment });
     this.#started.push(replica);
-    await untilReceiving(replica);
+    await untilReceiving(replica, this.#over);
     return replica;
   }
 
   /** Starts a replica in a process of its own and waits until it receives the removals of others. */
   async startProcess(): Promise<ReplicaProcess> {
-    const replica = await startReplicaProcess(await bundledProgram('lookup'), testEnvironment(this.database.url));
+    const replica = await startReplicaProcess(await bundledProgram('lookup'), this.#environment());
     this.#started.push(replica.at);
-    await untilReceiving(replica.at);
+    await untilReceiving(replica.at, this.#over);
     return replica;
   }
 
@@ -91,13 +108,17 @@ export class LookupReplicas {
     const { client, close } = connect(ErasureServiceService, 'lookup', address, undefined, TEST_ADMIN_SECRETS);
     await client.eraseUser({ guildId: this.guildId, chatId: ADA.chatId, dryRun: false }).finally(close);
   }
+
+  #environment(): Environment {
+    return { ...testEnvironment(this.database.url), ...(this.#redis && { REDIS_URL: this.#redis.url }) };
+  }
 }
 
 const metricsOf = async (at: RunningService) => (await fetch(`http://${at.addresses.admin}/metrics`)).text();
 
 /** Waits until a replica receives the removals of others. */
-export async function untilReceiving(at: RunningService): Promise<void> {
-  const isReceiving = 'change_feed_receiving{channel="lookup_removals",over="database"} 1';
+export async function untilReceiving(at: RunningService, over: 'redis' | 'database'): Promise<void> {
+  const isReceiving = `change_feed_receiving{channel="lookup_removals",over="${over}"} 1`;
   await vi.waitUntil(async () => (await metricsOf(at)).includes(isReceiving), { timeout: 10_000 });
 }
 

@@ -54,7 +54,7 @@ test('a replica that does not receive removals stops using its cache within two 
   await replicas.unlinkAt(remover);
   proxy.thaw();
   proxy.cut();
-  await untilReceiving(isolated);
+  await untilReceiving(isolated, 'database');
   expect(await replicas.statusesAt(isolated)).toEqual([404, 404]);
   await isolated.stop();
   await proxy.close();
