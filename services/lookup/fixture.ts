@@ -20,7 +20,10 @@ import { deleteLink } from './store/links.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001, gameUsername: 'AdaBuilds' };
 
-/** Replicas of the lookup service with one database, and one user whose link they cache. They announce removals over `over`. */
+/**
+ * Replicas of the lookup service with one database, and one user whose link they cache. They tell each other of removals over
+ * Redis or the database.
+ */
 export class LookupReplicas {
   readonly #over: 'redis' | 'database';
   readonly #folder = mkdtempSync(join(tmpdir(), 'guild-data-lookup-'));

@@ -14,7 +14,7 @@ const HEARTBEAT_RATE = SERVERS / INTERVAL_SECONDS;
 /** Long enough for the first heartbeat of each server, whose row is inserted, and a second one. */
 const WARM_UP_SECONDS = 2 * INTERVAL_SECONDS;
 const PLAYERS = 20;
-/** Each heartbeat waits up to 25 ms for others. A few more than are needed, so that a short pause delays no later heartbeat. */
+/** Many, because each heartbeat waits up to 25 ms for others, and a pause of the system must not delay later ones. */
 const CONNECTIONS = 1_500;
 
 const HEARTBEATS: Scenario = {

@@ -29,7 +29,7 @@ const SCHEDULE_MS = 3_600_000;
 export interface Traced {
   /** Microseconds without traces; the mean of all pairs. */
   off: number;
-  /** What is added, as a share of `off`, while 1 % of the requests are sampled and exported: the mean of all pairs. */
+  /** What is added, as a share of `off`, while 1 % of the requests are sampled, without exporting their spans: the mean of all pairs. */
   added: number;
   /** The standard error of `added`, from the differences between the pairs. */
   error: number;
