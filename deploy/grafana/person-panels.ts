@@ -10,8 +10,8 @@ export const personPanels: PanelSpec[] = [
   {
     title: 'Bans and mutes',
     description:
-      'Bans, mutes and their lifting by action, and attempts to deliver them to the activity service by outcome.',
-    unit: 'reqps',
+      'Bans, mutes and their lifting by action, those that were rejected (refused), and attempts to deliver them to the activity service by outcome.',
+    unit: 'ops',
     queries: {
       '{{action}}': rate('moderation_decisions_total', MODERATION, ['action']),
       'delivery {{outcome}}': rate('moderation_deliveries_total', MODERATION, ['outcome']),
@@ -39,7 +39,8 @@ export const personPanels: PanelSpec[] = [
   },
   {
     title: 'Role updates of members',
-    description: 'Role updates after a change of link, membership or rank: waiting, dead, attempts, duration.',
+    description:
+      'Role updates after a change of link, membership or rank: waiting or in flight (queued) and no longer retried (dead), each counted up to 10,000; age of the oldest unfinished one; attempts per minute; and time from the change to the end of the update.',
     unit: 'short',
     queries: {
       '{{state}}': stored(`members_role_tasks{${MEMBERS}}`, ['state']),
@@ -52,7 +53,7 @@ export const personPanels: PanelSpec[] = [
   {
     title: 'Polls for changes of rank',
     description:
-      'Members whose ranks were read per minute, by outcome; the calls to the game platform that this takes, with 50 members each; and how late the next page of the guild that waits longest is.',
+      'Members whose ranks were read per minute, by outcome; the calls to the game platform, estimated as one for 50 members; and the delay, in minutes, of the guild whose poll is due longest.',
     unit: 'short',
     queries: {
       'members per minute, {{outcome}}': `60 * ${rate('members_rank_poll_members_total', MEMBERS, ['outcome'])}`,
@@ -74,7 +75,8 @@ export const personPanels: PanelSpec[] = [
   },
   {
     title: 'Operator calls and audit checks',
-    description: 'Calls by operators, by result; and audit chains that the hourly check signed or found broken.',
+    description:
+      'Within the last hour: calls by operators that change data of another service, and those rejected because of the role (refused); and audit chains that the hourly check signed or found broken.',
     unit: 'short',
     queries: {
       'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,

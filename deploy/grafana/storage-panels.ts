@@ -37,7 +37,8 @@ export function storagePanels(jobs: string): PanelSpec[] {
     },
     {
       title: 'Replication lag',
-      description: 'How far the slowest replica is behind, if there are replicas and our users may read their state.',
+      description:
+        'PostgreSQL: replay lag of its slowest replica. Redis: time since its slowest replica confirmed what it received. Nothing is shown without replicas, or if our role (pg_read_all_stats) or Redis user (INFO) may not read their state.',
       unit: 's',
       queries: {
         PostgreSQL: `max(postgres_replication_lag_seconds{${jobs}})`,
@@ -48,7 +49,7 @@ export function storagePanels(jobs: string): PanelSpec[] {
     {
       title: 'Moves to another PostgreSQL host',
       description:
-        'Times per hour that the connections of a service moved, because another host of DATABASE_URL had become the primary.',
+        'Times within the last hour that replicas of a service moved their connections, because another host of DATABASE_URL had become the primary; one failover counts once for each replica.',
       unit: 'short',
       queries: { '{{job}}': `sum by (job) (increase(postgres_primary_switches_total{${jobs}}[1h]))` },
     },

@@ -13,7 +13,7 @@ export function originOf(repository: string): Origin {
   return { version, commit, committed: new Date(Number(seconds) * 1000) };
 }
 
-/** A release has to be made from what is committed, because its provenance names the commit. */
+/** Returns the uncommitted changes. A release must have none, because its provenance names the commit. */
 export function uncommitted(repository: string): string[] {
   return git(repository, 'status', '--porcelain').split('\n').filter(Boolean);
 }

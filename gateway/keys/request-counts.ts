@@ -151,7 +151,10 @@ export class RequestCounts implements Part {
       if (asApiError(error).code !== 'INVALID_REQUEST') throw error;
       const lost = report.counts.reduce((sum, { allowed, rejected }) => sum + allowed + rejected, 0);
       this.#dropped.inc(lost);
-      this.#options.log.error({ err: error, requests: lost }, 'the auth service rejected counted requests as invalid');
+      this.#options.log.error(
+        { err: error, requests: lost },
+        'the auth service rejected counted requests as invalid, the usage of guilds lacks them',
+      );
     }
   }
 

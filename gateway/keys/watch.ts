@@ -148,7 +148,7 @@ export class ChangeWatch implements Part {
   #logLoss(): void {
     if (!this.#isLoggedAlive || isWithin(this.#options.clock.now() - this.#lastBeat, BEAT_TIMEOUT_MS)) return;
     this.#isLoggedAlive = false;
-    this.#options.log.warn({ err: this.#lastError }, 'no longer receiving API key changes from auth');
+    this.#options.log.warn({ err: this.#lastError }, 'no longer receiving API key changes from auth, connecting again');
   }
 
   #handleEnd(stream: ClientReadableStream<WatchResponse>, error?: Error): void {

@@ -67,7 +67,9 @@ test('the loss of the stream is logged once heartbeats are missing, but not if a
   await expect.poll(() => received.at(-1)).toBe('beat');
   expect(logged).toEqual([RECEIVING]);
   clock.advance(2_500);
-  await expect.poll(() => logged).toEqual([RECEIVING, 'no longer receiving API key changes from auth']);
+  await expect
+    .poll(() => logged)
+    .toEqual([RECEIVING, 'no longer receiving API key changes from auth, connecting again']);
   await open(4);
   peer.beat();
   await expect.poll(() => logged.at(-1)).toBe(RECEIVING);

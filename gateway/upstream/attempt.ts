@@ -31,7 +31,7 @@ export class Attempt {
   failure: Error | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  /** performance.now() */
+  /** The start of the attempt, of performance.now(). */
   readonly #startedAt = performance.now();
   readonly #deadline: NodeJS.Timeout;
   readonly #settled = Promise.withResolvers<void>();

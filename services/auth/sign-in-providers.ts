@@ -10,7 +10,7 @@ import type { SignInProvider } from './domain/sign-in/provider.ts';
 /** The deadline of each call to a provider. A sign-in makes two calls in a row at the chat platform, and up to four at others. */
 const DEADLINE_MS = 2_500;
 const CHAT_LABEL = 'Discord';
-/** What persons allow who join a guild: to read who they are, and to add them. */
+/** The permissions that a person who joins a guild gives: to read the person's account, and to add it to the guild. */
 const JOIN_SCOPE = 'identify guilds.join';
 
 /** Creates the providers whose variables are set, in the order in which the sign-in page shows them. */

@@ -87,11 +87,11 @@ export class AuthTelemetry {
 
   guildChanged(guildId: string, action: 'suspend' | 'resume', keys: number): void {
     this.#changed.inc({ action }, keys);
-    this.#log.info({ guild_id: guildId, action, keys }, 'guild suspended or resumed');
+    this.#log.info({ guild_id: guildId, action, keys }, `guild ${action === 'suspend' ? 'suspended' : 'resumed'}`);
   }
 
   operatorChanged(name: string, change: 'added' | 'revoked', role: string): void {
-    this.#log.info({ operator_name: name, role, change }, 'operator added or revoked');
+    this.#log.info({ operator_name: name, role, change }, `operator ${change}`);
   }
 
   changeAuthorised(operator: string, method: string, guildId: string): void {
@@ -128,7 +128,8 @@ export class AuthTelemetry {
   }
 
   auditEntryUnstorable(guildId: string, id: string, error: unknown): void {
-    this.#log.error({ err: error, guild_id: guildId, entry_id: id }, 'audit entry stored without its details');
+    const fields = { err: error, guild_id: guildId, entry_id: id };
+    this.#log.error(fields, 'audit entry stored without its details, because they cannot be stored');
   }
 
   auditRunFailed(error: unknown): void {
@@ -164,7 +165,8 @@ export class AuthTelemetry {
   }
 
   statePartUnreadable(service: string, guildId: string, error: unknown): void {
-    this.#log.warn({ dependency: service, guild_id: guildId, err: error }, 'state of a guild not read from a service');
+    const fields = { dependency: service, guild_id: guildId, err: error };
+    this.#log.warn(fields, 'failed to read the state of a guild from a service, the response says so');
   }
 
   recentChangesUnreadable(error: unknown): void {

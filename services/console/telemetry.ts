@@ -67,7 +67,7 @@ export class ConsoleTelemetry {
 
   /** Logs a change that a person made. The audit names the person. */
   changed(name: string, guildId: string | undefined): void {
-    this.#log.info({ change: name, guild_id: guildId }, 'change made');
+    this.#log.info({ change: name, guild_id: guildId }, 'person changed data in the console');
   }
 
   /** Counts and logs bytes that Node's HTTP parser rejected before they became a request. */

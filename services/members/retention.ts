@@ -9,7 +9,7 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   { table: 'members.mirror_members', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
-  // Longer than any read of the chat platform takes.
+  // Members who left are kept for longer than any read of the chat platform takes.
   { table: 'members.mirror_members', column: 'left_at', seconds: 10 * MINUTE },
   { table: 'members.mirror_guilds', column: 'seen_at', seconds: config.RETENTION_MIRROR_SECONDS },
   // Only killed processes leave locks behind; all other locks are released.

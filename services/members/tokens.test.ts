@@ -155,7 +155,7 @@ test('neither token nor code appears in logs or metrics', async () => {
   const expected = [
     'verification token created',
     'account link change done: redeem',
-    'verification code rejected',
+    'verification code or token rejected',
     'account link change rejected: redeem',
   ];
   expect(messages).toEqual(expect.arrayContaining(expected));

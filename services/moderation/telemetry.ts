@@ -100,7 +100,7 @@ export class ModerationTelemetry {
     this.#shield.inc({ change });
     this.#log.info(
       { guild_id: guildId, game_id: gameId, category, actor, change },
-      'player added to or removed from the flagged list',
+      `player ${change === 'add' ? 'added to' : 'removed from'} the flagged list`,
     );
   }
 }
@@ -138,7 +138,10 @@ export class TimeoutTelemetry {
   /** The chat platform rejected a change of a timeout. */
   rejected(guildId: string, outcome: 'no_member' | 'not_permitted'): void {
     this.compared(outcome);
-    this.#log.warn({ guild_id: guildId, outcome }, 'chat platform rejected the timeout of a member');
+    this.#log.warn(
+      { guild_id: guildId, outcome },
+      'chat platform rejected a change of a timeout, the timeout and the mute differ',
+    );
   }
 }
 

@@ -75,7 +75,8 @@ export const console: DashboardSpec = {
       },
       {
         title: 'Consoles that count rate limits without Redis',
-        description: 'Consoles that count requests by themselves because Redis is unavailable.',
+        description:
+          'Consoles that count requests by themselves because Redis is unavailable, or, if there are several, because it is not configured.',
         unit: 'short',
         queries: { consoles: `sum(gateway_limiter_degraded{${CONSOLE}})` },
         alerts: ['GuildDataLimiterDegraded'],
@@ -98,14 +99,18 @@ export const console: DashboardSpec = {
       },
       {
         title: 'Calls to the providers of sign-in by outcome',
-        description: 'Status of the response, or why there was none; chat-oauth is the chat platform.',
+        description:
+          'Status of the response; no usable response (failed); none in time (too slow); or not sent because of a pause (held back). chat-oauth is the chat platform, oidc the OpenID provider.',
         unit: 'reqps',
-        queries: { '{{host}} {{outcome}}': rate('platform_calls_total', AUTH, ['host', 'outcome']) },
+        queries: {
+          '{{host}} {{outcome}}': rate('platform_calls_total', `${AUTH},host=~"chat-oauth|oidc"`, ['host', 'outcome']),
+        },
         alerts: ['GuildDataConsoleSignInFailing', 'GuildDataPlatformRejectsCredentials'],
       },
       {
         title: 'Readings of the rights of signed-in persons',
-        description: 'Each is repeated every ten minutes while a person uses the console.',
+        description:
+          'Readings of what a person may do, from the provider, every ten minutes while the person uses the console: successful (read), failed, or the person withdrew the permission (withdrawn).',
         unit: 'ops',
         queries: { '{{result}}': rate('auth_console_rights_read_total', AUTH, ['result']) },
         alerts: ['GuildDataConsoleRightsUnread'],

@@ -77,21 +77,22 @@ export const events: DashboardSpec = {
       },
       {
         title: 'Event streams ended by the gateways, by reason',
-        description: 'Why the gateways ended streams. Clients connect again unless their key lost the right to it.',
+        description:
+          'Ended by the events service (service), connection to it lost (lost), gateway stops (drain), client disconnected (client), API key invalid (key), without the scope or address (permission), or not verifiable (unverified).',
         unit: 'ops',
         queries: { '{{reason}}': rate('gateway_event_stream_ends_total', GATEWAY, ['reason']) },
       },
       {
         title: 'Event streams ended by the events service, by reason',
         description:
-          'The process drains; the reader did not read (behind); the guild opened more than 20 (replaced); the events are no longer stored (gone); the gateway or the client disconnected (client).',
+          'The process stops (drain); the reader was too far behind (behind); the guild opened more than 20 streams (replaced); the next events are no longer stored (gone); the gateway or the client disconnected (client).',
         unit: 'ops',
         queries: { '{{reason}}': rate('events_stream_ends_total', EVENTS, ['reason']) },
       },
       {
         title: 'Changes that wait for the audit',
         description:
-          'Changes by API keys and persons that auth has not yet written into the audit, and those it has written.',
+          'Changes by API keys and persons that auth has not yet written into the audit (at most 10,000 are counted), the age of the oldest, and those that auth wrote within the last hour.',
         unit: 'short',
         queries: {
           waiting: stored(`events_audit_entries{${EVENTS}}`),
@@ -105,7 +106,7 @@ export const events: DashboardSpec = {
       {
         title: 'Delivery attempts by outcome',
         description:
-          'Delivered; failed and sent again later; given up after the last attempt (dead); answered with 410 (gone); could not be sent (not_sent).',
+          'Delivered; failed and sent again later (failed); failed at the last attempt (dead); answered with 410 (gone); could not be sent for a reason of this installation, and tried again (not_sent).',
         unit: 'ops',
         queries: { '{{outcome}}': rate('webhook_deliveries_total', EVENTS, ['outcome']) },
         alerts: ['GuildDataWebhooksFailing', 'GuildDataWebhooksNotSent', 'GuildDataWebhookEventsGivenUp'],

@@ -17,7 +17,8 @@ export const gateway: DashboardSpec = {
       },
       {
         title: 'Request latency by route, p99',
-        description: 'Time until the response was written; for long polls this includes the time that they waited.',
+        description:
+          'Time until the response was written, without rejected requests and those whose client disconnected; for long polls this includes the time that they waited.',
         unit: 's',
         queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', GATEWAY, ['route']) },
         alerts: ['GuildDataSlowBurnFast'],
@@ -99,8 +100,8 @@ export const gateway: DashboardSpec = {
       {
         title: 'Client connections closed by the gateway',
         description:
-          'Connections that a gateway closed early, per second: the client did not read its response, or its address or guild had used up its share of connections.',
-        unit: 'short',
+          'Connections that a gateway closed early: the client did not read its response, or its address or guild had used up its share of connections.',
+        unit: 'ops',
         queries: {
           '{{reason}}': rate('gateway_client_disconnects_total', GATEWAY, ['reason']),
         },

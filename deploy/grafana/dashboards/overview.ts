@@ -28,7 +28,7 @@ const budgetStats = (objective: Objective, name: string): PanelSpec[] => [
   },
   {
     title: `Share of requests, 30 days: ${name}`,
-    description: `Share of requests in 30 days, of the release with the most. Objective: at most ${OBJECTIVES[objective] * 100} %. ${RETENTION}`,
+    description: `Share of the requests of 30 days that were ${name}, of the release with the highest share. Objective: at most ${OBJECTIVES[objective] * 100} %. ${RETENTION}`,
     unit: 'percentunit',
     stat: { bad: OBJECTIVES[objective] },
     queries: { share: `max(1 - ${budgetLeft(objective)}) * ${OBJECTIVES[objective]}` },
@@ -42,7 +42,7 @@ const budgetStats = (objective: Objective, name: string): PanelSpec[] => [
 const burnRate = (objective: Objective, name: string): PanelSpec => ({
   title: `Burn rate of the error budget: ${name}`,
   description:
-    'How many times faster than allowed the release with the most consumes its budget, over one hour to three days: at 1 it lasts 30 days, at 6 five days, at 14.4 two days.',
+    'How many times faster than allowed the error budget is consumed, over one hour to three days; each line shows the release with the highest rate. At 1 a budget lasts 30 days, at 6 five days, at 14.4 two days.',
   unit: 'short',
   queries: Object.fromEntries(
     ['1h', '6h', '1d', '3d'].map((window) => [
@@ -115,7 +115,8 @@ export const overview: DashboardSpec = {
       },
       {
         title: 'Error rate and slow requests, 5 minutes',
-        description: 'Over five minutes, counted as for the objectives.',
+        description:
+          'Share of requests with a 5xx response, and of requests slower than 250 ms. Counted as for the objectives: without rejected requests and routes that call a platform; long polls are not counted as slow.',
         unit: 'percentunit',
         queries: {
           'errors {{cluster}} {{namespace}}/{{release}}': ratioOver('faults', '5m'),
@@ -148,7 +149,7 @@ export const overview: DashboardSpec = {
       {
         title: 'Open circuit breakers',
         dashboards: ['services', 'platforms'],
-        description: 'Dependencies that are not called because calls to them kept failing.',
+        description: 'Shows 1 for each dependency that a replica does not call because calls to it kept failing.',
         unit: 'short',
         queries: { '{{job}} → {{dependency}}': `max by (job, dependency) (breaker_open{${ALL}}) > 0` },
         alerts: ['GuildDataBreakerOpen'],
@@ -156,14 +157,14 @@ export const overview: DashboardSpec = {
       {
         title: 'Replicas without Redis, key changes, notifications or schema, and loops without an owner',
         description:
-          'Replicas that count rate limits by themselves, receive no key changes, receive no changes over Redis, receive no database notifications, or wait for a migration; background loops that no replica runs.',
+          'Numbers of replicas that count rate limits without Redis, receive no changes of API keys, no database notifications or no changes over Redis, or wait for a migration; and of background loops that no replica runs.',
         unit: 'short',
         queries: {
           'rate limits without Redis': LIMITERS_WITHOUT_REDIS,
           'no key change stream': `count(gateway_key_stream_alive{${GATEWAY}} == 0)`,
           'no database notifications: {{job}}': `count by (job) (listener_receiving{${ALL}} == 0)`,
           'no changes over Redis: {{job}}': `count by (job) (change_feed_receiving{${ALL},over="redis"} == 0)`,
-          'no owner: {{job}} {{loop}}': `max by (job, loop) (loop_lease_held{${ALL}}) == 0`,
+          'no owner: {{job}} {{loop}}': `count by (job, loop) (max by (cluster, namespace, release, job, loop) (loop_lease_held{${ALL}}) == 0)`,
           'waits for a migration: {{job}}': `count by (job) (schema_current{${ALL}} == 0)`,
         },
         alerts: [
@@ -193,7 +194,7 @@ export const overview: DashboardSpec = {
       {
         title: 'Oldest undelivered ban or mute',
         description:
-          'Age of the oldest ban or mute that moderation has not yet delivered to activity, which sends it to game servers.',
+          'Age of the oldest ban, mute or lift that the moderation service has not yet delivered to the activity service, which sends it to game servers.',
         unit: 's',
         queries: {
           oldest: `max(moderation_outbox_oldest_seconds{${jobOf('moderation')}})`,

@@ -39,7 +39,8 @@ export const platforms: DashboardSpec = {
     Rejections: [
       {
         title: 'Calls to chat and game platforms by outcome',
-        description: 'Status of the response, or why there was none.',
+        description:
+          'Status of the response; no usable response (failed); none in time (too slow); or not sent, because the platform had requested a pause after a 429 (held back).',
         unit: 'reqps',
         queries: {
           '{{host}} {{outcome}}': rate('platform_calls_total', JOB, ['host', 'outcome']),
@@ -58,10 +59,10 @@ export const platforms: DashboardSpec = {
       {
         title: 'Open circuit breakers and rejected platform credentials',
         description:
-          'Hosts that are not called because calls kept failing, and hosts that reject our token or API key with 401.',
+          'Shows 1 for each host that a replica does not call because calls kept failing, and for each host that rejects our token or API key with 401.',
         unit: 'short',
         queries: {
-          'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|chat-oauth|oidc|game-.+"}) > 0`,
+          'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|chat-.+|oidc|game-.+"}) > 0`,
           'credentials rejected by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
         },
         alerts: ['GuildDataPlatformRejectsCredentials', 'GuildDataPlatformFailing'],
@@ -90,18 +91,26 @@ export const platforms: DashboardSpec = {
       {
         title: 'Replicas with a fixed share of our chat platform rate limit (no Redis)',
         description:
-          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable.',
+          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable or not configured.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
         alerts: ['GuildDataChatBudgetDegraded'],
+      },
+      {
+        title: 'Invalid requests to the chat platform, 10 minutes',
+        description:
+          'Calls with one bot token that the chat platform rejected with 401, 403 or 429 within 10 minutes, of the installation with the most. At 9,000 we stop calling it; at 10,000 it would ban our address.',
+        unit: 'short',
+        queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
+        alerts: ['GuildDataChatInvalidRequests'],
       },
     ],
     'Bans on the game platform': [
       {
         title: 'Bans mirrored to the game platform',
         description:
-          'Comparisons of a ban with its restriction on the game platform, by what made both equal; unexpected differences that a comparison of all bans found; universes that another guild uses; and readings of universes by outcome.',
-        unit: 'reqps',
+          'Comparisons of a ban with its restriction on the game platform, by result: equal already (agree), difference that ends by itself (wait), restriction changed (restrict, release), or ban changed (import, lift). Also differences that a comparison of all bans found unexpectedly, universes to which the bans of another guild are already mirrored, and readings of the changes in a universe by outcome.',
+        unit: 'ops',
         queries: {
           '{{step}}': rate('moderation_mirror_steps_total', jobOf('moderation'), ['step']),
           'unexpected differences': rate('moderation_mirror_drift_total', jobOf('moderation'), []),
@@ -115,7 +124,7 @@ export const platforms: DashboardSpec = {
       {
         title: 'Time calls to the game platform wait for our own rate limit, p99',
         description:
-          'Time that a call waited for our own limit of calls to the chat platform, which all replicas share; by purpose: requests, background work and jobs.',
+          'Time that a call waited for our own limit of calls to the game platform, which all replicas share; by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': quantile(0.99, 'game_budget_wait_seconds', JOB, ['purpose']),
@@ -134,24 +143,16 @@ export const platforms: DashboardSpec = {
       {
         title: 'Replicas with a fixed share of our game platform rate limit (no Redis)',
         description:
-          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable.',
+          'Replicas that use a fixed share of the call budget (our own rate limit) because Redis is unavailable or not configured.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (game_budget_degraded{${JOB}})` },
-      },
-      {
-        title: 'Invalid requests to the chat platform, 10 minutes',
-        description:
-          'Calls with one bot token that the chat platform rejected with 401, 403 or 429 within 10 minutes; at 10,000 it bans our address.',
-        unit: 'short',
-        queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
-        alerts: ['GuildDataChatInvalidRequests'],
       },
     ],
     "Mirror and the chat platform's websocket": [
       {
         title: 'Reads of members and guilds of the chat platform by source',
         description:
-          'Reads that the mirror answered, that called the platform, and that used an old row because the platform could not be called in time.',
+          'Reads answered from the mirror (our copy in the database), by a call to the platform, or from an old row of the mirror because the platform could not be called in time.',
         unit: 'reqps',
         queries: {
           '{{source}}': rate('members_mirror_reads_total', jobOf('members'), ['source']),
@@ -169,7 +170,7 @@ export const platforms: DashboardSpec = {
       {
         title: "Shards of the chat platform's websocket",
         description:
-          'Shards that processes own, those that are connected and up to date, and the age of the oldest event that is not stored yet, in seconds.',
+          'Shards that the replicas own, those of them that are connected and up to date (live), and the age in seconds of the oldest received event that is not stored yet, of the replica with the oldest.',
         unit: 'short',
         queries: {
           owned: `sum(members_chat_gateway_shards{${jobOf('members')}})`,
@@ -181,8 +182,8 @@ export const platforms: DashboardSpec = {
       {
         title: "Events and connections of the chat platform's websocket",
         description:
-          'Events that were stored or could not be read, sessions that were begun or resumed, and connections that were lost or refused.',
-        unit: 'reqps',
+          'Events that were stored, or skipped because they could not be read or stored; sessions that were begun or resumed; and connections that were lost, or refused by the platform.',
+        unit: 'ops',
         queries: {
           'events {{outcome}}': rate('members_chat_gateway_events_total', jobOf('members'), ['outcome']),
           'sessions {{start}}': rate('members_chat_gateway_sessions_total', jobOf('members'), ['start']),
@@ -211,8 +212,8 @@ export const platforms: DashboardSpec = {
       },
       {
         title: 'Role changes on the chat platform',
-        description: 'Roles assigned and removed, failed changes, and changes that are retried later.',
-        unit: 'reqps',
+        description: 'Roles that were assigned (given) or removed (taken), and changes that failed (failed).',
+        unit: 'ops',
         queries: {
           '{{outcome}}': rate('members_roles_synced_total', jobOf('members'), ['outcome']),
         },
@@ -222,7 +223,7 @@ export const platforms: DashboardSpec = {
       {
         title: 'Slash commands received',
         description:
-          'Requests of the chat platform to /interactions, by result. It sends wrong signatures now and then itself.',
+          'Requests to /interactions, by result. The chat platform itself sometimes sends a wrong signature, to test that we reject it.',
         unit: 'reqps',
         queries: {
           '{{result}}': rate('gateway_interactions_total', jobOf('gateway'), ['result']),
@@ -231,8 +232,9 @@ export const platforms: DashboardSpec = {
       },
       {
         title: 'Slash commands carried out',
-        description: 'Slash commands that ended, by command and outcome. Rejected: the response says why.',
-        unit: 'reqps',
+        description:
+          'Slash commands that ended, by command and outcome: answered, rejected (the response says why), failed (a service was down for a minute), or expired (the chat platform no longer accepts a response).',
+        unit: 'ops',
         queries: {
           '/{{command}} {{outcome}}': rate('auth_interactions_total', jobOf('auth'), ['command', 'outcome']),
         },

@@ -53,7 +53,8 @@ export const services: DashboardSpec = {
       },
       {
         title: 'Failed gRPC calls',
-        description: 'Calls to other services that ended with a status other than OK, by code.',
+        description:
+          'Calls to other services that ended with a status other than OK, by calling service, method and code.',
         unit: 'reqps',
         queries: {
           '{{job}} {{method}} {{code}}': rate('grpc_client_handled_total', `${JOB},code!="OK"`, [
@@ -222,7 +223,8 @@ export const services: DashboardSpec = {
     Queues: [
       {
         title: 'Background queue items',
-        description: 'Items of the background queues of each service: waiting or in flight (queued), and dead letters.',
+        description:
+          'Items of the background queues of each service: waiting or in flight (queued), and no longer retried (dead); each counted up to 10,000.',
         unit: 'short',
         queries: { '{{job}} {{queue}} {{state}}': stored(`queue_items{${JOB}}`, ['job', 'queue', 'state']) },
         alerts: ['GuildDataDeadLetters'],

@@ -13,7 +13,10 @@ export async function push(layout: Layout, repository: Repository, version: stri
   await pushManifest(layout, repository, tagged, version);
 }
 
-/** Returns what the version names in the layout. Throws if the repository has the version with other content. */
+/**
+ * Returns the manifest of a version in the layout. Throws if the layout has none, or if the repository already has the
+ * version with other content.
+ */
 export async function publishable(layout: Layout, repository: Repository, version: string): Promise<Descriptor> {
   const published = await repository.readManifest(version);
   const tagged = layout.manifests.find((each) => tagFor(each) === version);

@@ -4,7 +4,8 @@ import type { LogEvent } from './log-event.ts';
 
 /**
  * Why the service ended a stream: the process drains, the reader is too far behind (`behind`), the guild opened more
- * streams than it may have (`replaced`), or the next events are no longer retained (`gone`). `client`: it disconnected.
+ * streams than it may have (`replaced`), or the next events are no longer retained (`gone`). `client`: the client
+ * disconnected.
  */
 export const STREAM_ENDS = ['drain', 'behind', 'replaced', 'gone', 'client'] as const;
 export type StreamEnd = (typeof STREAM_ENDS)[number];

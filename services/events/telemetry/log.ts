@@ -61,7 +61,8 @@ export class EventsTelemetry {
 
   streamEnded(reason: StreamEnd): void {
     this.#streamEnds.inc({ reason });
-    if (reason === 'behind' || reason === 'replaced') this.#log.info({ reason }, 'ended a stream of events');
+    if (reason === 'behind') this.#log.info({ reason }, 'ended a stream of events: its reader was too slow');
+    if (reason === 'replaced') this.#log.info({ reason }, 'ended a stream of events: the guild opened too many');
   }
 
   partitionCreated(table: string, count: number): void {

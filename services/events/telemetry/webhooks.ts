@@ -78,7 +78,7 @@ export class WebhookTelemetry {
     const fields = { ...fieldsOf(recipient), event_id: eventId, attempt, status, error, latency_ms: latencyMs };
     if (isSuccess) this.#log.debug(fields, 'webhook delivered');
     else if (isLast) this.#log.warn(fields, 'webhook not delivered at the last attempt');
-    else this.#log.info(fields, 'webhook not delivered');
+    else this.#log.info(fields, `webhook not delivered, ${isGone ? 'its receiver wants no events' : 'will retry'}`);
   }
 
   /** Counts an attempt that this installation could not make. */

@@ -164,7 +164,8 @@ export class GrpcChannel {
     try {
       return await this.#attempt(method, request, deadline);
     } catch (error) {
-      // Many calls may be refused at once, and a refused one costs the server almost nothing, so these need no budget.
+      // Many calls may be refused at once, and a refused call costs the server almost nothing, so its retry takes
+      // nothing from the budget.
       const mayRepeat = wasRefused(error) || (isRepeatable && wasLost(error) && this.#budget.take());
       if (!mayRepeat || Date.now() >= deadline) throw error;
       this.#retried.inc({ method: method.path });

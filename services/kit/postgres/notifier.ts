@@ -85,8 +85,10 @@ export class Notifier implements Part {
         failures = 0;
       } catch (error) {
         failures++;
-        if (failures === 1)
-          this.#log.warn({ err: error, channel: this.#channel }, 'failed to notify other processes of changes');
+        if (failures === 1) {
+          const fields = { err: error, channel: this.#channel };
+          this.#log.warn(fields, 'failed to notify other processes of changes, they learn of them later');
+        }
         if (this.#stopping.signal.aborted) return;
         for (const name of names) this.#waiting.add(name);
       }

@@ -87,7 +87,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       const { found, retried } = result;
       log.info(
         { queue: request.queue, guild_id: request.guildId, item_id: request.id, retried },
-        'queue items retried',
+        'operator queued items again',
       );
       wake();
       // If all dead letters found were rejected, a further call would find the same ones again, so `isMore` is false.
@@ -100,7 +100,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       const item = itemOf(definition, request.guildId, request.id);
       const isSkipped = await database.transaction((transaction) => store.skip(transaction, item));
       if (!isSkipped) throw noIdleItem();
-      log.warn({ queue: request.queue, guild_id: request.guildId, item_id: request.id }, 'queue item skipped');
+      log.warn({ queue: request.queue, guild_id: request.guildId, item_id: request.id }, 'operator skipped an item');
       wake();
       return {};
     },

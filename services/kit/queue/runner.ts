@@ -200,7 +200,7 @@ export class QueueRunner {
       try {
         await work();
       } catch (error) {
-        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to lease or finish a queue item');
+        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to lease or finish an item, will retry');
       }
     });
     if (!this.#isMoreDue) return;

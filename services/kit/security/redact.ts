@@ -12,8 +12,8 @@ const RANDOM_LENGTH = 38;
 const LONG_RUN = new RegExp(`(?<![0-9A-Za-z])[0-9A-Za-z]{${RANDOM_LENGTH},}`, 'g');
 const SHOWN_LENGTH = 6;
 /**
- * The minimum number of capitals in a text that counts as random. Random text of that length has about twice as many,
- * camel-case names have fewer.
+ * The minimum number of capitals in a text without digits that counts as random. Random letters of RANDOM_LENGTH have
+ * about twice as many; camel-case names have fewer.
  */
 const MIN_CAPITALS = 10;
 

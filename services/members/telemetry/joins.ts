@@ -40,8 +40,8 @@ export class JoinTelemetry {
     const outcome = join === 'is member' ? 'member' : join === 'joined' ? 'joined' : 'rejected';
     this.#joins.inc({ outcome });
     const names = { guild_id: guildId, chat_id: chatId };
-    if (outcome === 'joined') this.#log.info(names, 'linked account joined with its permission');
-    else if (outcome === 'member') this.#log.info(names, 'linked account with a permission is a member already');
-    else this.#log.info({ ...names, refusal: join }, 'chat platform rejected the join of a linked account');
+    if (outcome === 'joined') this.#log.info(names, 'linked account was added to the guild, as its person allowed');
+    else if (outcome === 'member') this.#log.info(names, 'linked account was not added, it is a member already');
+    else this.#log.info({ ...names, refusal: join }, 'linked account was not added to the guild');
   }
 }

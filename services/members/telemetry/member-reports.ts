@@ -23,7 +23,7 @@ export class MemberReportTelemetry {
   tooMany(guildId: string, limit: number): void {
     this.#log.warn(
       { guild_id: guildId, limit },
-      'too many changes of members, no more events of them within this hour',
+      'guild had too many changes of members, further ones in this hour get no events',
     );
   }
 }

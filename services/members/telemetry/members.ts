@@ -56,7 +56,7 @@ export class MembersTelemetry {
    */
   secretRejected(guildId: string, gameId: number): void {
     this.#changes.inc({ kind: 'redeem', outcome: 'not found' });
-    this.#log.info({ guild_id: guildId, game_id: gameId }, 'verification code rejected');
+    this.#log.info({ guild_id: guildId, game_id: gameId }, 'verification code or token rejected');
   }
 
   /** Counts and logs a link change (redeem, link or unlink) that succeeded. */

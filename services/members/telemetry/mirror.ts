@@ -105,7 +105,7 @@ export class MirrorTelemetry {
   }
 
   claimed(shardId: number, resumes: boolean): void {
-    this.#log.info({ shard: shardId, resumes }, "process owns a shard of the chat platform's websocket");
+    this.#log.info({ shard: shardId, resumes }, "process has claimed a shard of the chat platform's websocket");
   }
 
   lost(shardId: number): void {
@@ -133,6 +133,6 @@ export class MirrorTelemetry {
 
   noSessionsLeft(resetMs: number): void {
     const seconds = Math.ceil(resetMs / 1000);
-    this.#log.error({ reset_seconds: seconds }, 'chat platform allows no further session of its websocket for now');
+    this.#log.error({ reset_seconds: seconds }, 'too few sessions of the chat platform are left, will retry');
   }
 }

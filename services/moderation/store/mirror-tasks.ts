@@ -59,8 +59,8 @@ export class MirrorTasks {
   }
 
   /**
-   * Locks the task until the transaction ends. Returns true if it got a new reason while it was worked on, which may be a
-   * change that was not read yet. Throws if this process has lost the lease.
+   * Locks the task until the transaction ends. Returns true if the task got a new reason since it was leased: this
+   * attempt may not have read that change. Throws if this process has lost the lease.
    */
   async requireLease(transaction: Queryable, { guildId, gameId, lease, revision }: LeasedTask): Promise<boolean> {
     const [task] = await transaction.query<MirrorTask>(

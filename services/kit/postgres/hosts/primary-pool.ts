@@ -17,7 +17,8 @@ export interface PrimaryPoolOptions {
 
 /**
  * A pool of connections to the host that accepts writes. When another host becomes the primary, all connections to the
- * former one are closed, also those in use: their statements fail. With a single host it is only a pool.
+ * former one are closed, also those in use: their statements fail. With a single host, connections are never
+ * moved.
  */
 export class PrimaryPool {
   readonly #options: PrimaryPoolOptions;

@@ -99,5 +99,5 @@ test('while the collector does not respond, only so many spans wait; a stop does
   await tracer.stop();
   // A request to the collector would end after 5 s.
   expect(performance.now() - started).toBeLessThan(4_500);
-  expect(messages()).toContain('the last spans could not be sent to the collector in time');
+  expect(messages()).toContain('the last spans could not be sent to the collector in time, they are lost');
 });

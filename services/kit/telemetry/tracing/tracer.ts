@@ -132,7 +132,7 @@ export class Tracer implements Part, SpanRecorder {
       await within(FLUSH_MS, this.#export?.close() ?? Promise.resolve());
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
-      this.#options.log.warn('the last spans could not be sent to the collector in time');
+      this.#options.log.warn('the last spans could not be sent to the collector in time, they are lost');
     }
   }
 

@@ -16,7 +16,7 @@ export interface Sides {
   timeout: End;
 }
 
-/** What makes a mute and a timeout equal. `equal`: nothing has to be changed. */
+/** The change that makes a mute and a timeout equal. `none`: they are equal. */
 export type Step =
   | { change: 'none' }
   /** Times the member out; 0 ends the timeout. */
