@@ -2,6 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Environment } from '#kit/service/config.ts';
+import { freePorts } from '#local/ports.ts';
 import { type AppendEventsRequest, EventLogServiceService } from '#proto/gen/guild/events/v1/events.ts';
 import { EventsFixture, newGuild } from '#services/events/fixture.ts';
 import { connect } from '#test/network/grpc.ts';
@@ -22,8 +24,12 @@ let workers: QueueWorker[] = [];
 let append: (request: AppendEventsRequest) => Promise<unknown>;
 const recorder = new EventRecorder({ schema: 'lookup', wake: () => workers.forEach((worker) => worker.wake()) });
 
+let ports: Environment;
 beforeAll(async () => {
-  await fixture.start();
+  // Kept for a restart: no other program takes these ports meanwhile.
+  const [admin, http, grpc] = await freePorts(3);
+  ports = { ADMIN_PORT: String(admin), HTTP_PORT: String(http), GRPC_PORT: String(grpc) };
+  await fixture.start(ports);
   const log = await createLog({ service: 'test', level: 'silent' });
   database = openDatabase({ url: fixture.testDatabase.url, poolMax: 5, name: 'lookup', metrics: new Metrics(), log });
   client = connect(EventLogServiceService, 'events', fixture.events.addresses.grpc ?? '', systemClock).client;
@@ -139,9 +145,6 @@ describe('events are stored once and in order', () => {
 
   test('when the events service is down for a while, and nothing is lost', async () => {
     const guildId = newGuild();
-    const [admin, http, grpc] = ['admin', 'http', 'grpc'].map((name) =>
-      fixture.events.addresses[name as 'grpc']?.split(':').at(-1),
-    );
     await fixture.events.stop();
     await startWorker();
     await record(guildId, 1, 3);
@@ -149,7 +152,7 @@ describe('events are stored once and in order', () => {
     await expect.poll(async () => (await database.query(attempts, [guildId])).length, { timeout: 20_000 }).toBe(1);
     await record(guildId, 4, 3);
     expect(await waitingOf(guildId)).toBe(6);
-    fixture.events = await fixture.startEvents({ ADMIN_PORT: admin, HTTP_PORT: http, GRPC_PORT: grpc });
+    fixture.events = await fixture.startEvents(ports);
     await relayedAll(guildId);
     expect(await gameIds(guildId)).toEqual(upTo(6));
   }, 60_000);
