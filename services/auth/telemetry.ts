@@ -166,7 +166,7 @@ export class AuthTelemetry {
 
   statePartUnreadable(service: string, guildId: string, error: unknown): void {
     const fields = { dependency: service, guild_id: guildId, err: error };
-    this.#log.warn(fields, 'failed to read the state of a guild from a service, the response says so');
+    this.#log.warn(fields, 'failed to read the state of a guild from a service, the response names the service');
   }
 
   recentChangesUnreadable(error: unknown): void {

@@ -24,7 +24,7 @@ export function createLinkCache(service: ServiceContext<LookupConfig>, database:
     channel: REMOVALS_CHANNEL,
     onChanges: (names) => names.forEach(invalidate),
     onMissed: () => cache.invalidateAll(),
-    // A replica that was lost may have died between a commit and its announcement, so cached links may be stale.
+    // The replica may have ended after it committed a removal and before it announced it, so that the link is still cached here.
     onPeerLost: () => cache.invalidateAll(),
   });
   const changed = (name: string) => {

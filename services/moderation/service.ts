@@ -82,7 +82,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       channel: CHANGES_CHANNEL,
       onChanges: (guildIds) => guildIds.forEach(invalidate),
       onMissed: () => cache.invalidateAll(),
-      // A replica that was lost may have died between a commit and its announcement, so cached entries may be stale.
+      // The replica may have ended after it committed a change and before it announced it, so that old entries are cached here.
       onPeerLost: () => cache.invalidateAll(),
     });
 

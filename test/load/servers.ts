@@ -41,7 +41,7 @@ export interface ServedServers {
   figures: Figures;
   /** The CPU of all processes together, without that of the load generator, in cores. */
   cores: number;
-  /** The servers that are live after the load. */
+  /** The number of game servers that the service counts as live after the load. */
   live: number;
 }
 

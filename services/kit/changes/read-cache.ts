@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * The maximum number of scopes for which the cache has a generation of their own. A change in one more scope invalidates
+ * The maximum number of changed scopes that the cache remembers, to limit its memory. A change in one more scope invalidates
  * the whole cache.
  */
 const MAX_GENERATIONS = 10_000;

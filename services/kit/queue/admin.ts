@@ -100,7 +100,10 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       const item = itemOf(definition, request.guildId, request.id);
       const isSkipped = await database.transaction((transaction) => store.skip(transaction, item));
       if (!isSkipped) throw noIdleItem();
-      log.warn({ queue: request.queue, guild_id: request.guildId, item_id: request.id }, 'operator skipped an item');
+      log.warn(
+        { queue: request.queue, guild_id: request.guildId, item_id: request.id },
+        'operator skipped a queue item',
+      );
       wake();
       return {};
     },

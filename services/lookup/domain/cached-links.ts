@@ -2,7 +2,7 @@ import type { ReadCache } from '#kit/changes/read-cache.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Account, Link, LinksRequest } from '../store/links.ts';
 import type { LookupTelemetry } from '../telemetry.ts';
-import type { Links } from './links.ts';
+import { type Links, usersOf } from './links.ts';
 
 export interface CachedLinksOptions {
   /** Reads links from the database. */
@@ -32,8 +32,7 @@ export class CachedLinks {
       this.#options.telemetry.found(1, 0);
       return cached;
     }
-    const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
-    const [link] = await this.#read({ guildId, ...users }, 0);
+    const [link] = await this.#read({ guildId, ...usersOf(account) }, 0);
     if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
     return link;
   }

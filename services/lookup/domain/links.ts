@@ -73,8 +73,7 @@ export class Links {
 
   /** Returns the link of a chat or game account; undefined if the account is not linked in the guild. */
   async findOne(guildId: string, account: Account): Promise<Link | undefined> {
-    const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
-    return (await this.find(guildId, users))[0];
+    return (await this.find(guildId, usersOf(account)))[0];
   }
 
   /** Returns a page of links, the least recently changed link first. */
@@ -184,6 +183,10 @@ export class Links {
     }
   }
 }
+
+/** The users of a request for the link of one account. */
+export const usersOf = (account: Account) =>
+  'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
 
 /** The position at which a page of links begins, and the server time of the first page of the same list. */
 interface PagePosition extends Position {

@@ -64,7 +64,7 @@ interface SpanOptions {
   isSampled: boolean;
   /** True if this process decided whether the trace is sampled: no other process of ours caused the span. */
   isRoot: boolean;
-  /** Undefined: they are made from `requestId` when first needed, which for most requests is never. */
+  /** If undefined, the IDs are made from `requestId` when they are first read. Most requests never read them. */
   ids: SpanIds | undefined;
   /** The ID of a request that is not sampled, if it contains the trace ID. */
   requestId: string | undefined;
