@@ -171,7 +171,7 @@ test('no log line has an access token, a code, a state or a secret of a browser'
   const { searchParams } = new URL(path, fixture.url);
   const secrets = [searchParams.get('code'), searchParams.get('state'), started.cookie.split('=')[1]];
   const log = logLines.join('\n');
-  expect(log).toContain('linked account joined');
+  expect(log).toContain('linked account was added to the guild');
   for (const secret of secrets) expect([secret, log.includes(secret ?? '-')]).toEqual([secret, false]);
   expect(log).not.toMatch(/access_token|accessToken/);
 });
