@@ -180,11 +180,11 @@ const INTERACTIONS_SECONDS = 24 * 3600;
 export const retentionRules = (config: AuthConfig): RetentionRule[] => [
   { table: 'auth.request_minutes', column: 'minute', seconds: MINUTES_SECONDS },
   { table: 'auth.request_days', column: 'day', seconds: config.RETENTION_REQUESTS_SECONDS },
-  { table: 'auth.request_reporters', column: 'reported_at', seconds: REPORTERS_SECONDS },
-  { table: 'auth.sessions', column: 'created_at', seconds: LIFETIME_MS / 1000 },
+  { table: 'auth.request_reporters', column: 'reported_at', seconds: REPORTERS_SECONDS, hasGuild: false },
+  { table: 'auth.sessions', column: 'created_at', seconds: LIFETIME_MS / 1000, hasGuild: false },
   { table: 'auth.interactions', column: 'queued_at', seconds: INTERACTIONS_SECONDS },
   { table: 'auth.sign_in_links', column: 'expires_at', seconds: 0 },
-  { table: 'auth.sign_ins', column: 'expires_at', seconds: 0 },
+  { table: 'auth.sign_ins', column: 'expires_at', seconds: 0, hasGuild: false },
 ];
 
 type ServiceName = (typeof PROCESSES.auth.calls)[number];

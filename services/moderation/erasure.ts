@@ -34,7 +34,7 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.log', holds: 'moderation_log', users: DECISIONS },
   { table: 'moderation.restriction_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
   { table: 'moderation.restrictions', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
-  { table: 'moderation.mirrored_universes', holds: 'other' },
+  { table: 'moderation.mirrored_universes', holds: 'other', isCopied: true },
   { table: 'moderation.timeout_feed', belongsToInstallation: true },
   { table: 'moderation.timeout_guilds', holds: 'other' },
   { table: 'moderation.timeout_tasks', holds: 'other', users: [{ column: 'game_id', account: 'game' }] },
@@ -47,7 +47,12 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   // Entries of the flagged list that apply to all guilds belong to no guild, and are not erased with one.
-  { table: 'moderation.shield', holds: 'shield_entries', users: [{ column: 'game_id', account: 'game' }] },
+  {
+    table: 'moderation.shield',
+    holds: 'shield_entries',
+    users: [{ column: 'game_id', account: 'game' }],
+    isCopied: true,
+  },
   // The counters table holds the last record ID of each guild. If an erased guild is used again, its IDs start at 1.
   { table: 'moderation.counters', holds: 'other' },
   ...eventErasureRules('moderation'),

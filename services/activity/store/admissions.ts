@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import {
   type ChangedServer,
@@ -25,23 +26,43 @@ type ServerName = Pick<StoredServer, 'guildId' | 'serverId'>;
 const guildsOf = (servers: readonly ServerName[]) => servers.map(({ guildId }) => guildId);
 const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId }) => serverId);
 
+const FIND_SERVERS = guildStatement(
+  2,
+  (andGuild) => `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
+     CROSS JOIN LATERAL (
+       SELECT guild_id AS "guildId", server_id AS "serverId", is_counted AS "isCounted",
+         heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
+       FROM activity.servers
+       WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id
+         ${andGuild('servers')} FOR UPDATE
+     ) AS stored`,
+);
+
 /**
  * Reads stored game servers and locks their rows until the transaction ends. The result has no row for an unknown
  * server.
  */
 export function findServers(transaction: Queryable, servers: readonly ServerName[]): Promise<StoredServer[]> {
-  const sorted = sortByServer(servers);
-  return transaction.query(
-    `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
-     CROSS JOIN LATERAL (
-       SELECT guild_id AS "guildId", server_id AS "serverId", is_counted AS "isCounted",
-         heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
-       FROM activity.servers
-       WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id FOR UPDATE
-     ) AS stored`,
-    [guildsOf(sorted), serverIdsOf(sorted)],
+  return byGuild(transaction, sortByServer(servers), guildOf, (part, run) =>
+    run<StoredServer>(FIND_SERVERS, [guildsOf(part), serverIdsOf(part)]),
   );
 }
+
+const RESERVE_COMMANDS = guildStatement(
+  3,
+  (andGuild) => `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
+     SELECT servers.guild_id, command_id, servers.server_id, expires_at
+     FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
+     JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
+       ${andGuild('servers')}
+     JOIN activity.commands ON commands.guild_id = back.guild_id ${andGuild('commands')} AND commands.server_id = ''
+       AND place > coalesce(cursor, 0) AND expires_at > $3 AND live_at < live_until
+       AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
+       AND excluded_server_id IS DISTINCT FROM servers.server_id
+      -- The previous release did not store when a server became live, only its last heartbeat.
+       AND (cursor IS NOT NULL OR live_at >= heartbeat_at)
+     ON CONFLICT (guild_id, command_id, server_id) DO NOTHING`,
+);
 
 /**
  * Reserves shared commands for game servers that become live again. The commands were sent while the servers were live
@@ -52,21 +73,19 @@ export async function reserveCommands(
   servers: readonly ServerName[],
   now: Date,
 ): Promise<void> {
-  await transaction.query(
-    `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
-     SELECT servers.guild_id, command_id, servers.server_id, expires_at
-     FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
-     JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
-     JOIN activity.commands ON commands.guild_id = back.guild_id AND commands.server_id = ''
-       AND place > coalesce(cursor, 0) AND expires_at > $3 AND live_at < live_until
-       AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
-       AND excluded_server_id IS DISTINCT FROM servers.server_id
-      -- The previous release did not store when a server became live, only its last heartbeat.
-       AND (cursor IS NOT NULL OR live_at >= heartbeat_at)
-     ON CONFLICT (guild_id, command_id, server_id) DO NOTHING`,
-    [guildsOf(servers), serverIdsOf(servers), now],
+  await byGuild(transaction, servers, guildOf, (part, run) =>
+    run(RESERVE_COMMANDS, [guildsOf(part), serverIdsOf(part), now]),
   );
 }
+
+const ADD_LIVE_SERVERS = guildStatement(
+  3,
+  (
+    andGuild,
+  ) => `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
+     FROM unnest($1::text[], $2::int[], $3::timestamptz[]) AS change (guild_id, added, earliest)
+     WHERE guilds.guild_id = change.guild_id ${andGuild('guilds')}`,
+);
 
 /**
  * Adds `added` to the live-server count of each guild; `earliest` is the earliest time at which one of the added
@@ -76,11 +95,8 @@ export async function addLiveServers(
   transaction: Queryable,
   changes: readonly { guildId: string; added: number; earliest: Date | null }[],
 ): Promise<void> {
-  await transaction.query(
-    `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
-     FROM unnest($1::text[], $2::int[], $3::timestamptz[]) AS change (guild_id, added, earliest)
-     WHERE guilds.guild_id = change.guild_id`,
-    [changes.map(({ guildId }) => guildId), changes.map(({ added }) => added), changes.map(({ earliest }) => earliest)],
+  await byGuild(transaction, changes, guildOf, (part, run) =>
+    run(ADD_LIVE_SERVERS, [part.map(guildOf), part.map(({ added }) => added), part.map(({ earliest }) => earliest)]),
   );
 }
 
@@ -94,25 +110,12 @@ export interface Admission {
   isNew: boolean;
 }
 
-/**
- * Writes heartbeats, at most one of each server. The guilds must be locked, and their live-server counts changed
- * already. If a server ends, its players are deleted and its `live_until` is never moved to a later time. Returns the
- * servers as they are stored now.
- */
-export function saveAdmissions(
-  transaction: Queryable,
-  admissions: readonly Admission[],
-): Promise<(ChangedServer & { intervalSeconds: number })[]> {
-  const rows = admissions.map(({ heartbeat, isNew }) => ({
-    ...heartbeatRow(heartbeat),
-    ...(heartbeat.isFinal && { players: undefined }),
-    isNew,
-  }));
-  return transaction.query(
-    `WITH heartbeat AS (
+const SAVE_ADMISSIONS = guildStatement(
+  1,
+  (andGuild) => `WITH heartbeat AS (
        SELECT given.*, ${INTERVAL_SQL} AS seconds, last_place
        FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS}, "isNew" boolean)
-       JOIN activity.guilds ON guild_id = "guildId"
+       JOIN activity.guilds ON guild_id = "guildId" ${andGuild('guilds')}
      )
      INSERT INTO activity.servers (guild_id, server_id, place_id, universe_id, player_count, max_players, players, fps,
        age_seconds, plugin_version, heartbeat_at, interval_seconds, live_until, is_counted, cursor, admitted_place)
@@ -132,6 +135,21 @@ export function saveAdmissions(
        admitted_place = coalesce(excluded.admitted_place, servers.admitted_place)
      WHERE excluded.heartbeat_at >= servers.heartbeat_at
      RETURNING guild_id AS "guildId", ${SERVER}, interval_seconds AS "intervalSeconds"`,
-    [JSON.stringify(rows)],
-  );
+);
+
+/**
+ * Writes heartbeats, at most one of each server. The guilds must be locked, and their live-server counts changed
+ * already. If a server ends, its players are deleted and its `live_until` is never moved to a later time. Returns the
+ * servers as they are stored now.
+ */
+export function saveAdmissions(
+  transaction: Queryable,
+  admissions: readonly Admission[],
+): Promise<(ChangedServer & { intervalSeconds: number })[]> {
+  const rows = admissions.map(({ heartbeat, isNew }) => ({
+    ...heartbeatRow(heartbeat),
+    ...(heartbeat.isFinal && { players: undefined }),
+    isNew,
+  }));
+  return byGuild(transaction, rows, guildOf, (part, run) => run(SAVE_ADMISSIONS, [JSON.stringify(part)]));
 }

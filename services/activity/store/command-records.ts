@@ -53,8 +53,8 @@ export const RECORD = `command_id AS "commandId", place AS sequence, server_id A
   expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
   error, acked_at AS "ackedAt", delivered, succeeded, failed, rejected, unacknowledged`;
 
-/** SQL that counts the deliveries and acknowledgements of each shared command at the time $2. */
-export const OUTCOME_JOIN = `LEFT JOIN LATERAL (
+/** SQL that counts the deliveries and acknowledgements of each shared command of some guilds at the time $2. */
+export const outcomeJoin = (andGuilds: string) => `LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS delivered,
       count(*) FILTER (WHERE status = 'success')::int AS succeeded,
       count(*) FILTER (WHERE status = 'failed')::int AS failed,
@@ -62,7 +62,11 @@ export const OUTCOME_JOIN = `LEFT JOIN LATERAL (
       count(*) FILTER (WHERE attempt > 0 AND acked_at IS NULL AND expires_at <= $2)::int AS unacknowledged
     FROM activity.deliveries
     WHERE deliveries.guild_id = commands.guild_id AND deliveries.command_id = commands.command_id
+      ${andGuilds}
   ) AS outcome ON server_id = ''`;
+
+/** The same for the commands of the guild $1. */
+const OUTCOME_JOIN = outcomeJoin('AND deliveries.guild_id = $1');
 
 export interface CommandFilter {
   /** Selects only commands that were sent before the command with this time and sequence number. */
@@ -217,23 +221,21 @@ export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promi
          cancelled_at
        FROM activity.commands WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > $1
      ), handed AS (
-       SELECT own.guild_id, own.command_id, own.created_at, deliveries.expires_at, attempt, acked_at FROM own
-       CROSS JOIN LATERAL (
-         SELECT attempt, acked_at, expires_at FROM activity.deliveries
-         WHERE deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
-       ) AS deliveries
+       SELECT own.guild_id, own.command_id, own.created_at, deliveries.expires_at, attempt, acked_at
+       FROM own JOIN activity.deliveries
+         ON deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
        WHERE own.server_id = ''
+     ), received AS (
+       SELECT guild_id, command_id, count(*) AS servers FROM handed
+       WHERE attempt > 0 OR acked_at IS NOT NULL GROUP BY guild_id, command_id
      ), counted AS (
        SELECT is_handed_over, created_at, expires_at, 1 AS servers FROM own
        WHERE server_id <> '' AND cancelled_at IS NULL
        UNION ALL
        SELECT true, created_at, expires_at, 1 FROM handed WHERE attempt > 0 AND acked_at IS NULL
        UNION ALL
-       SELECT false, created_at, expires_at, servers - (
-         SELECT count(*) FROM activity.deliveries
-         WHERE deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
-           AND (attempt > 0 OR acked_at IS NOT NULL)
-       ) FROM own WHERE server_id = '' AND cancelled_at IS NULL
+       SELECT false, created_at, expires_at, own.servers - coalesce(received.servers, 0)
+       FROM own LEFT JOIN received USING (guild_id, command_id) WHERE server_id = '' AND cancelled_at IS NULL
      )
      SELECT state, coalesce(sum(servers) FILTER (WHERE expires_at > $2), 0)::int AS count,
        min(created_at) FILTER (WHERE expires_at > $2) AS oldest,

@@ -1,4 +1,5 @@
 import type { EventSource } from '#kit/events/source.ts';
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 
@@ -82,43 +83,48 @@ export function ackCommands(on: Queryable, acks: readonly Ack[], now: Date): Pro
     result: storedResult(result),
     error,
   }));
-  return on.query(
-    `WITH given AS (
+  return byGuild(on, rows, guildOf, (part, run) => run(ACK, [JSON.stringify(part), now]));
+}
+
+const ACK = guildStatement(
+  2,
+  (andGuild) => `WITH given AS (
        SELECT * FROM json_to_recordset($1)
          AS given ("guildId" text, "serverId" text, "commandId" uuid, status text, result text, error text)
      ), locked AS MATERIALIZED (
        SELECT given.*, server_id = '' AS is_shared, reported_at IS NULL AS was_open FROM given JOIN activity.commands
          ON guild_id = "guildId" AND command_id = "commandId" AND server_id IN ("serverId", '')
+         ${andGuild('commands')}
        ORDER BY "guildId", "commandId" FOR UPDATE OF commands
      ), shared AS (
        SELECT locked.* FROM locked JOIN activity.deliveries
          ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
+         ${andGuild('deliveries')}
        WHERE is_shared ORDER BY "commandId", "serverId" FOR UPDATE OF deliveries
      ), own_acked AS (
        UPDATE activity.commands SET status = locked.status, result = locked.result::json, error = locked.error,
          acked_at = $2, reported_at = coalesce(reported_at, $2)
        FROM locked WHERE NOT is_shared AND guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
+         ${andGuild('commands')}
        RETURNING "guildId", "serverId", "commandId", was_open AS "isFinished"
      ), shared_acked AS (
        UPDATE activity.deliveries SET status = shared.status, result = shared.result::json, error = shared.error,
          acked_at = $2
        FROM shared WHERE guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
-         AND deliveries.status IS NULL
+         AND deliveries.status IS NULL ${andGuild('deliveries')}
        RETURNING "guildId", "serverId", "commandId", was_open
      ), acked AS (
        SELECT "guildId", "commandId", was_open, count(*)::int AS acks FROM shared_acked GROUP BY 1, 2, 3
      ), counted AS (
        UPDATE activity.commands SET acked_servers = acked_servers + acks,
          reported_at = CASE WHEN acked_servers + acks >= servers THEN coalesce(reported_at, $2) ELSE reported_at END
-       FROM acked WHERE guild_id = "guildId" AND command_id = "commandId"
+       FROM acked WHERE guild_id = "guildId" AND command_id = "commandId" ${andGuild('commands')}
        RETURNING "guildId", "commandId", was_open AND reported_at IS NOT NULL AS "isFinished"
      )
      SELECT * FROM own_acked
      UNION ALL
      SELECT "guildId", "serverId", "commandId", "isFinished" FROM shared_acked JOIN counted USING ("guildId", "commandId")`,
-    [JSON.stringify(rows), now],
-  );
-}
+);
 
 /** Returns the acknowledgement of a command by a game server; undefined if the server has no such command. */
 export async function findAck(

@@ -1,3 +1,4 @@
+import { byGuild, guildStatement, inDueGuilds, itself } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { type ChangedServer, MIN_LIVE_MS, SERVER } from './servers.ts';
 
@@ -17,31 +18,50 @@ const COUNTS = `guild_id AS "guildId", live_servers AS "liveServers", next_lapse
  * under this lock, so that all processes see both in the same order.
  */
 export async function lockGuilds(transaction: Queryable, guildIds: readonly string[]): Promise<GuildCounts[]> {
-  await transaction.query(
-    `INSERT INTO activity.guilds (guild_id) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT (guild_id) DO NOTHING`,
-    [guildIds],
-  );
-  return transaction.query(
-    `SELECT ${COUNTS} FROM activity.guilds WHERE guild_id = ANY($1) ORDER BY guild_id FOR UPDATE`,
-    [guildIds],
-  );
+  return byGuild(transaction, guildIds.toSorted(), itself, async (part) => {
+    await transaction.query(
+      `INSERT INTO activity.guilds (guild_id) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT (guild_id) DO NOTHING`,
+      [part],
+    );
+    return transaction.query<GuildCounts>(
+      `SELECT ${COUNTS} FROM activity.guilds WHERE guild_id = ANY($1) ORDER BY guild_id FOR UPDATE`,
+      [part],
+    );
+  });
 }
+
+const MAY_LAPSE = 'next_lapse_at IS NOT NULL AND next_lapse_at <= $1';
+
+const CLAIM_LAPSING = guildStatement(
+  2,
+  (andGuild) => `SELECT guild_id AS "guildId" FROM activity.guilds WHERE ${MAY_LAPSE} ${andGuild('guilds')}
+       ORDER BY next_lapse_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+);
 
 /**
  * Locks up to `limit` guilds in which servers may have stopped being live, the longest due first, and returns their IDs.
  * Guilds that another transaction has locked are left to it or to the next call.
  */
 export async function claimLapsing(transaction: Queryable, now: Date, limit: number): Promise<string[]> {
-  const guilds = await transaction.query<{ guildId: string }>(
-    `SELECT guild_id AS "guildId" FROM activity.guilds WHERE next_lapse_at IS NOT NULL AND next_lapse_at <= $1
-     ORDER BY next_lapse_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    [now, limit],
-  );
+  const due = { table: 'activity.guilds', condition: MAY_LAPSE, order: 'next_lapse_at', values: [now], limit };
+  const guilds = await inDueGuilds(transaction, due, (run) => run<{ guildId: string }>(CLAIM_LAPSING, [now, limit]));
   return guilds.map(({ guildId }) => guildId);
 }
 
 /** The maximum number of servers that one sweep removes from the counts; the others stay due. */
 export const MAX_LAPSED = 5_000;
+
+const COUNT_SERVERS = guildStatement(
+  2,
+  (andGuild) => `UPDATE activity.guilds SET live_servers = counted.servers,
+         next_lapse_at = CASE WHEN counted.servers > 0 THEN least(counted.lapse, $2::timestamptz) END
+       FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
+         SELECT count(*)::int AS servers, min(live_until) AS lapse FROM activity.servers
+         WHERE servers.guild_id = swept.guild_id ${andGuild('servers')} AND is_counted
+       ) AS counted
+       WHERE guilds.guild_id = swept.guild_id ${andGuild('guilds')}
+       RETURNING guilds.${COUNTS}`,
+);
 
 /**
  * Marks servers without recent heartbeats as not counted, deletes their players, and counts the remaining live servers
@@ -53,28 +73,22 @@ export async function sweepGuilds(
   guildIds: readonly string[],
   now: Date,
 ): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
-  const lapsed = await transaction.query<ChangedServer>(
-    `WITH lapsed AS MATERIALIZED (
+  const lapsed = await byGuild(transaction, guildIds, itself, (part) =>
+    transaction.query<ChangedServer>(
+      `WITH lapsed AS MATERIALIZED (
        SELECT guild_id, server_id FROM activity.servers
        WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
      )
      UPDATE activity.servers SET is_counted = false, players = NULL FROM lapsed
-     WHERE servers.guild_id = lapsed.guild_id AND servers.server_id = lapsed.server_id
+     WHERE servers.guild_id = lapsed.guild_id AND servers.guild_id = ANY($1) AND servers.server_id = lapsed.server_id
      RETURNING servers.guild_id AS "guildId", ${SERVER}`,
-    [guildIds, now],
+      [part, now],
+    ),
   );
   // The next heartbeat of a server may shorten the time for which the server is live, but not below MIN_LIVE_MS.
-  const guilds = await transaction.query<GuildCounts>(
-    `UPDATE activity.guilds SET live_servers = counted.servers,
-       next_lapse_at = CASE WHEN counted.servers > 0
-         THEN least(counted.lapse, $2::timestamptz + interval '${MIN_LIVE_MS} milliseconds') END
-     FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
-       SELECT count(*)::int AS servers, min(live_until) AS lapse FROM activity.servers
-       WHERE servers.guild_id = swept.guild_id AND is_counted
-     ) AS counted
-     WHERE guilds.guild_id = swept.guild_id
-     RETURNING guilds.${COUNTS}`,
-    [guildIds, now],
+  const soonest = new Date(now.getTime() + MIN_LIVE_MS);
+  const guilds = await byGuild(transaction, guildIds, itself, (part, run) =>
+    run<GuildCounts>(COUNT_SERVERS, [part, soonest]),
   );
   return { lapsed, guilds };
 }

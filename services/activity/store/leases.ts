@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { LeasedCommand } from './commands.ts';
 import { sortByServer } from './servers.ts';
@@ -22,8 +23,9 @@ const IS_NOT_LEASED = `acked_at IS NULL AND expires_at > ${NOW} AND (leased_unti
  * server before or reserved for it. `fresh`: shared commands after the server's cursor. `behind` holds only servers
  * whose cursor is not at the newest shared command, so that no other server row is read and locked.
  */
-const LEASE_COMMANDS = prepared(
-  `WITH requested AS MATERIALIZED (
+const LEASE_COMMANDS = guildStatement(
+  4,
+  (andGuild) => `WITH requested AS MATERIALIZED (
      SELECT guild_id, server_id, wanted,
        date_trunc('milliseconds', ${NOW}) + lease_ms * interval '1 millisecond' AS until
      FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]), (SELECT $4::int[]))
@@ -31,11 +33,12 @@ const LEASE_COMMANDS = prepared(
    ), behind AS MATERIALIZED (
      SELECT requested.guild_id, requested.server_id, wanted, last_place, server.* FROM requested
      CROSS JOIN LATERAL (
-       SELECT last_place FROM activity.guilds WHERE guilds.guild_id = requested.guild_id LIMIT 1
+       SELECT last_place FROM activity.guilds WHERE guilds.guild_id = requested.guild_id ${andGuild('guilds')} LIMIT 1
      ) AS guild
      CROSS JOIN LATERAL (
        SELECT cursor, place_id, live_until FROM activity.servers
        WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id AND cursor < last_place
+         ${andGuild('servers')}
        FOR UPDATE
      ) AS server
    ), own AS (
@@ -43,6 +46,7 @@ const LEASE_COMMANDS = prepared(
      CROSS JOIN LATERAL (
        SELECT command_id, place FROM activity.commands
        WHERE commands.guild_id = requested.guild_id AND commands.server_id = requested.server_id AND ${IS_NOT_LEASED}
+         ${andGuild('commands')}
        ORDER BY place LIMIT requested.wanted FOR UPDATE SKIP LOCKED
      ) AS found
    ), again AS (
@@ -51,10 +55,11 @@ const LEASE_COMMANDS = prepared(
        SELECT deliveries.command_id, shared.place FROM activity.deliveries
        CROSS JOIN LATERAL (
          SELECT place FROM activity.commands
-         WHERE commands.guild_id = deliveries.guild_id AND commands.command_id = deliveries.command_id LIMIT 1
+         WHERE commands.guild_id = deliveries.guild_id AND commands.command_id = deliveries.command_id
+           ${andGuild('commands')} LIMIT 1
        ) AS shared
        WHERE deliveries.guild_id = requested.guild_id AND deliveries.server_id = requested.server_id
-         AND ${IS_NOT_LEASED}
+         AND ${IS_NOT_LEASED} ${andGuild('deliveries')}
        ORDER BY shared.place LIMIT requested.wanted FOR UPDATE OF deliveries SKIP LOCKED
      ) AS found
    ), fresh AS MATERIALIZED (
@@ -64,7 +69,7 @@ const LEASE_COMMANDS = prepared(
        WHERE commands.guild_id = behind.guild_id AND commands.server_id = '' AND place > behind.cursor
          AND expires_at > ${NOW} AND live_at < behind.live_until
          AND (commands.place_id IS NULL OR commands.place_id = behind.place_id)
-         AND excluded_server_id IS DISTINCT FROM behind.server_id
+         AND excluded_server_id IS DISTINCT FROM behind.server_id ${andGuild('commands')}
        ORDER BY place LIMIT behind.wanted
      ) AS found
    ), chosen AS MATERIALIZED (
@@ -80,11 +85,12 @@ const LEASE_COMMANDS = prepared(
    ), leased AS (
      UPDATE activity.commands SET attempt = attempt + 1, leased_until = until FROM chosen
      WHERE kind = 'own' AND commands.guild_id = chosen.guild_id AND commands.command_id = chosen.command_id
+       ${andGuild('commands')}
      RETURNING commands.guild_id, commands.server_id, commands.command_id, attempt, leased_until, commands.expires_at
    ), leased_again AS (
      UPDATE activity.deliveries SET attempt = attempt + 1, leased_until = until FROM chosen
      WHERE kind = 'again' AND deliveries.guild_id = chosen.guild_id AND deliveries.command_id = chosen.command_id
-       AND deliveries.server_id = chosen.server_id
+       AND deliveries.server_id = chosen.server_id ${andGuild('deliveries')}
      RETURNING deliveries.guild_id, deliveries.server_id, deliveries.command_id, attempt, leased_until,
        deliveries.expires_at
    ), handed AS (
@@ -105,7 +111,7 @@ const LEASE_COMMANDS = prepared(
        SELECT count(*) AS places, max(place) AS newest FROM chosen
        WHERE kind = 'fresh' AND chosen.guild_id = behind.guild_id AND chosen.server_id = behind.server_id
      ) AS taken
-     WHERE servers.guild_id = behind.guild_id AND servers.server_id = behind.server_id
+     WHERE servers.guild_id = behind.guild_id AND servers.server_id = behind.server_id ${andGuild('servers')}
    )
    SELECT every.guild_id AS "guildId", every.server_id AS "serverId", every.command_id AS "commandId",
      every.attempt, every.leased_until AS "leasedUntil", every.expires_at AS "expiresAt", command.*
@@ -114,8 +120,10 @@ const LEASE_COMMANDS = prepared(
      SELECT place, type, target_game_id AS "targetGameId", target_game_username AS "targetGameUsername", payload,
        issued_by AS "issuedBy", created_at AS "createdAt"
      FROM activity.commands
-     WHERE commands.guild_id = every.guild_id AND commands.command_id = every.command_id LIMIT 1
+     WHERE commands.guild_id = every.guild_id AND commands.command_id = every.command_id ${andGuild('commands')}
+     LIMIT 1
    ) AS command`,
+  prepared,
 );
 
 /**
@@ -126,13 +134,14 @@ export async function leaseCommands(
   on: Queryable,
   requests: readonly (FetchRequest & { leaseMs: number })[],
 ): Promise<LeasedCommand[]> {
-  const sorted = sortByServer(requests);
-  const rows = await on.query<LeasedCommand & { place: number }>(LEASE_COMMANDS, [
-    sorted.map(({ guildId }) => guildId),
-    sorted.map(({ serverId }) => serverId),
-    sorted.map(({ limit }) => limit),
-    sorted.map(({ leaseMs }) => leaseMs),
-  ]);
+  const rows = await byGuild(on, sortByServer(requests), guildOf, (part, run) =>
+    run<LeasedCommand & { place: number }>(LEASE_COMMANDS, [
+      part.map(guildOf),
+      part.map(({ serverId }) => serverId),
+      part.map(({ limit }) => limit),
+      part.map(({ leaseMs }) => leaseMs),
+    ]),
+  );
   return rows.sort((a, b) => a.place - b.place);
 }
 
@@ -140,17 +149,19 @@ export async function leaseCommands(
  * SQL for the time at which the first lease of a server ends; `table` is one of the two tables with leases, commands
  * and deliveries.
  */
-const firstLeaseEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
+const firstLeaseEnd = (table: string, andGuild: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
   WHERE ${table}.guild_id = requested.guild_id AND ${table}.server_id = requested.server_id
-    AND acked_at IS NULL AND expires_at > ${NOW}`;
+    AND acked_at IS NULL AND expires_at > ${NOW} ${andGuild}`;
 
-const READ_LEASE_ENDS = prepared(
-  `SELECT requested.guild_id AS "guildId", requested.server_id AS "serverId",
+const READ_LEASE_ENDS = guildStatement(
+  2,
+  (andGuild) => `SELECT requested.guild_id AS "guildId", requested.server_id AS "serverId",
      extract(epoch FROM least(own.ends, shared.ends) - ${NOW})::float8 * 1000 AS "endsInMs"
    FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS requested (guild_id, server_id)
-   CROSS JOIN LATERAL (${firstLeaseEnd('commands')}) AS own
-   CROSS JOIN LATERAL (${firstLeaseEnd('deliveries')}) AS shared
+   CROSS JOIN LATERAL (${firstLeaseEnd('commands', andGuild('commands'))}) AS own
+   CROSS JOIN LATERAL (${firstLeaseEnd('deliveries', andGuild('deliveries'))}) AS shared
    WHERE own.ends IS NOT NULL OR shared.ends IS NOT NULL`,
+  prepared,
 );
 
 /**
@@ -161,30 +172,37 @@ export function readLeaseEnds(
   on: Queryable,
   servers: readonly Omit<FetchRequest, 'limit'>[],
 ): Promise<{ guildId: string; serverId: string; endsInMs: number }[]> {
-  return on.query(READ_LEASE_ENDS, [servers.map(({ guildId }) => guildId), servers.map(({ serverId }) => serverId)]);
+  return byGuild(on, servers, guildOf, (part, run) =>
+    run(READ_LEASE_ENDS, [part.map(guildOf), part.map(({ serverId }) => serverId)]),
+  );
 }
 
-/** Releases the leases of commands that could not be handed over, and decrements their delivery attempts. */
-export async function releaseCommands(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
-  // The condition uses `status`, which is set together with `acked_at`: with a condition on `acked_at` the planner
-  // would search a queue index instead of the primary key.
-  await on.query(
-    `WITH given AS (
+const RELEASE_COMMANDS = guildStatement(
+  4,
+  (andGuild) => `WITH given AS (
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])
          AS given (guild_id, command_id, server_id, until)
      ), own AS (
        UPDATE activity.commands SET attempt = attempt - 1, leased_until = NULL FROM given
        WHERE commands.guild_id = given.guild_id AND commands.command_id = given.command_id
-         AND leased_until = until AND status IS NULL
+         AND leased_until = until AND status IS NULL ${andGuild('commands')}
      )
      UPDATE activity.deliveries SET attempt = attempt - 1, leased_until = NULL FROM given
      WHERE deliveries.guild_id = given.guild_id AND deliveries.command_id = given.command_id
-       AND deliveries.server_id = given.server_id AND leased_until = until AND status IS NULL`,
-    [
-      commands.map(({ guildId }) => guildId),
-      commands.map(({ commandId }) => commandId),
-      commands.map(({ serverId }) => serverId),
-      commands.map(({ leasedUntil }) => leasedUntil),
-    ],
+       AND deliveries.server_id = given.server_id AND leased_until = until AND status IS NULL
+       ${andGuild('deliveries')}`,
+);
+
+/** Releases the leases of commands that could not be handed over, and decrements their delivery attempts. */
+export async function releaseCommands(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
+  // The condition uses `status`, which is set together with `acked_at`: with a condition on `acked_at` the planner
+  // would search a queue index instead of the primary key.
+  await byGuild(on, commands, guildOf, (part, run) =>
+    run(RELEASE_COMMANDS, [
+      part.map(guildOf),
+      part.map(({ commandId }) => commandId),
+      part.map(({ serverId }) => serverId),
+      part.map(({ leasedUntil }) => leasedUntil),
+    ]),
   );
 }

@@ -121,15 +121,16 @@ export async function insertServerCommand(
   const [sent] = await transaction.query<SentCommand>(
     `WITH waiting AS (
        SELECT (SELECT count(*) FROM (
-           SELECT FROM activity.commands WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS own)
+           SELECT 1 FROM activity.commands WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS own)
          + (SELECT count(*) FROM (
-          SELECT FROM activity.deliveries WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS shared)
+          SELECT 1 FROM activity.deliveries WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS shared)
          AS commands
+     ), known AS (
+       SELECT max(interval_seconds) AS interval_seconds FROM activity.servers WHERE guild_id = $1 AND server_id = $13
      )
      ${INSERT}
      SELECT ${VALUES}, ${expiresAt('interval_seconds')}, $13, NULL, NULL, NULL, 1, NULL
-     FROM waiting LEFT JOIN activity.servers ON guild_id = $1 AND server_id = $13
-     WHERE commands < ${MAX_OPEN_COMMANDS}
+     FROM waiting, known WHERE commands < ${MAX_OPEN_COMMANDS}
      RETURNING ${SENT}`,
     [...parametersOf(outgoing), serverId],
   );
@@ -152,7 +153,7 @@ export async function insertSharedCommand(
   const [sent] = await transaction.query<SentCommand>(
     `WITH opened AS (
        SELECT count(*) AS commands FROM (
-         SELECT FROM activity.commands
+         SELECT 1 FROM activity.commands
         WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $7
          LIMIT ${MAX_OPEN_COMMANDS}
        ) AS counted
@@ -169,7 +170,8 @@ export async function insertSharedCommand(
        FROM opened, reached, guild WHERE opened.commands < ${MAX_OPEN_COMMANDS}
        RETURNING guild_id, command_id, servers, expires_at, place
      ), newest AS (
-       UPDATE activity.guilds SET last_place = place FROM added WHERE guilds.guild_id = added.guild_id
+       UPDATE activity.guilds SET last_place = place FROM added
+       WHERE guilds.guild_id = $1 AND guilds.guild_id = added.guild_id
      )
      SELECT ${SENT} FROM added`,
     [...parametersOf(outgoing), placeId, excludedServerId, liveAt],

@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement, itself } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
@@ -53,25 +54,29 @@ export const heartbeatRow = ({ players, ...heartbeat }: Heartbeat) => ({
   players: players && JSON.stringify(players),
 });
 
-const SAVE_HEARTBEATS = prepared(
-  `WITH heartbeat AS (
+const SAVE_HEARTBEATS = guildStatement(
+  1,
+  (andGuild) => `WITH heartbeat AS (
      SELECT * FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS})
    ), known AS (
-     SELECT heartbeat.*, seconds FROM heartbeat
+     SELECT heartbeat.*, seconds, "receivedAt" + ${MISSED_INTERVALS} * seconds * interval '1 second' AS "liveUntil"
+     FROM heartbeat
      CROSS JOIN LATERAL (
-       SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guild_id = "guildId" LIMIT 1
+       SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds
+       WHERE guild_id = "guildId" ${andGuild('guilds')} LIMIT 1
      ) AS guild
      CROSS JOIN LATERAL (
-       SELECT FROM activity.servers WHERE guild_id = "guildId" AND server_id = "serverId"
+       SELECT FROM activity.servers WHERE guild_id = "guildId" ${andGuild('servers')} AND server_id = "serverId"
          AND is_counted AND live_until > "receivedAt" AND heartbeat_at <= "receivedAt" FOR UPDATE
      ) AS server
    )
    UPDATE activity.servers SET place_id = "placeId", universe_id = "universeId", player_count = "playerCount",
      max_players = "maxPlayers", players = known.players::json, fps = known.fps, age_seconds = "ageSeconds",
      plugin_version = "pluginVersion", heartbeat_at = "receivedAt", interval_seconds = seconds,
-     live_until = "receivedAt" + ${MISSED_INTERVALS} * seconds * interval '1 second'
-   FROM known WHERE guild_id = "guildId" AND server_id = "serverId"
+     live_until = "liveUntil"
+   FROM known WHERE guild_id = "guildId" ${andGuild('servers')} AND server_id = "serverId"
    RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds"`,
+  prepared,
 );
 
 /** A heartbeat that was written. */
@@ -88,15 +93,20 @@ export interface SavedHeartbeat {
  * heartbeat.
  */
 export function saveHeartbeats(on: Queryable, heartbeats: readonly Heartbeat[]): Promise<SavedHeartbeat[]> {
-  return on.query(SAVE_HEARTBEATS, [JSON.stringify(sortByServer(heartbeats).map(heartbeatRow))]);
+  return byGuild(on, sortByServer(heartbeats), guildOf, (part, run) =>
+    run(SAVE_HEARTBEATS, [JSON.stringify(part.map(heartbeatRow))]),
+  );
 }
 
-const READ_INTERVALS = prepared(
-  `SELECT requested.guild_id AS "guildId", seconds AS "intervalSeconds"
+const READ_INTERVALS = guildStatement(
+  1,
+  (andGuild) => `SELECT requested.guild_id AS "guildId", seconds AS "intervalSeconds"
    FROM unnest((SELECT $1::text[])) AS requested (guild_id)
    CROSS JOIN LATERAL (
-     SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guilds.guild_id = requested.guild_id LIMIT 1
+     SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds
+     WHERE guilds.guild_id = requested.guild_id ${andGuild('guilds')} LIMIT 1
    ) AS guild`,
+  prepared,
 );
 
 /** Returns the current heartbeat interval of each guild. The result has no row for a guild without servers. */
@@ -104,7 +114,7 @@ export function readIntervals(
   on: Queryable,
   guildIds: readonly string[],
 ): Promise<{ guildId: string; intervalSeconds: number }[]> {
-  return on.query(READ_INTERVALS, [guildIds]);
+  return byGuild(on, guildIds, itself, (part, run) => run(READ_INTERVALS, [part]));
 }
 
 /** A game server, as its last heartbeat described it. */

@@ -1,3 +1,4 @@
+import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ListConditions, microsOf, type TimePosition } from './time-lists.ts';
 
@@ -93,13 +94,13 @@ export async function beatSessions(
 ): Promise<string[]> {
   const active = await on.query<{ sessionId: string }>(
     `WITH beat AS (
-       SELECT given.session_id, idle FROM unnest($3::uuid[], $4::bigint[]) AS given (session_id, idle)
+       SELECT given.session_id, idle, ${lapseOf('$6::timestamptz')} AS lapse FROM unnest($3::uuid[], $4::bigint[]) AS given (session_id, idle)
        JOIN activity.sessions ON sessions.guild_id = $1 AND sessions.session_id = given.session_id
        WHERE server_id = $2 AND ended_at IS NULL AND beat_at >= $5
        ORDER BY given.session_id FOR UPDATE OF sessions
      )
      UPDATE activity.sessions SET beat_at = greatest(beat_at, $6), idle_seconds = greatest(idle_seconds, idle),
-       check_at = coalesce(check_at, ${lapseOf('$6::timestamptz')})
+       check_at = coalesce(check_at, lapse)
      FROM beat WHERE guild_id = $1 AND sessions.session_id = beat.session_id
      RETURNING sessions.session_id AS "sessionId"`,
     [
@@ -147,6 +148,26 @@ export async function endSession(
  */
 const MAX_CHECKED_SECONDS = 500 * 86_400;
 
+const CHECK_SILENT = guildStatement(
+  4,
+  (andGuild) => `WITH due AS MATERIALIZED (
+       SELECT guild_id, session_id, beat_at - started_at AS length, check_at FROM activity.sessions
+       WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2 ${andGuild('sessions')}
+       ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED
+     ), chosen AS (
+       SELECT guild_id, session_id FROM (
+         SELECT guild_id, session_id, sum(length) OVER
+           (ORDER BY check_at, guild_id, session_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS length_before
+         FROM due
+       ) AS measured WHERE length_before IS NULL OR length_before <= $4 * interval '1 second'
+     ), sessions AS (
+       UPDATE activity.sessions SET ended_at = CASE WHEN beat_at < $1 THEN beat_at END,
+         end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = ${lapseOf('beat_at')}
+       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM chosen) ${andGuild('sessions')} RETURNING *
+     )
+     SELECT ${SESSION}, (SELECT count(*) FROM due)::int AS due FROM sessions ORDER BY ended_at, guild_id, session_id`,
+);
+
 /**
  * Checks up to `limit` open sessions that may have missed their heartbeats, the longest due first; fewer if they are very long.
  * Ends those without a heartbeat since `silentSince` as of their last heartbeat, and lets the others be checked again when they would
@@ -158,24 +179,10 @@ export async function endSilent(
   now: Date,
   limit: number,
 ): Promise<{ ended: Session[]; mayFindMore: boolean }> {
-  const checked = await on.query<Session & { due: number }>(
-    `WITH due AS MATERIALIZED (
-       SELECT guild_id, session_id, beat_at - started_at AS length, check_at FROM activity.sessions
-       WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2
-       ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED
-     ), chosen AS (
-       SELECT guild_id, session_id FROM (
-         SELECT guild_id, session_id, sum(length) OVER
-           (ORDER BY check_at, guild_id, session_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS length_before
-         FROM due
-       ) AS measured WHERE length_before IS NULL OR length_before <= $4 * interval '1 second'
-     ), sessions AS (
-       UPDATE activity.sessions SET ended_at = CASE WHEN beat_at < $1 THEN beat_at END,
-         end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = ${lapseOf('beat_at')}
-       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM chosen) RETURNING *
-     )
-     SELECT ${SESSION}, (SELECT count(*) FROM due)::int AS due FROM sessions ORDER BY ended_at, guild_id, session_id`,
-    [silentSince, now, limit, MAX_CHECKED_SECONDS],
+  const condition = 'ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $1';
+  const silent = { table: 'activity.sessions', condition, order: 'check_at', values: [now], limit };
+  const checked = await inDueGuilds(on, silent, (run) =>
+    run<Session & { due: number }>(CHECK_SILENT, [silentSince, now, limit, MAX_CHECKED_SECONDS]),
   );
   const due = checked[0]?.due ?? 0;
   return {

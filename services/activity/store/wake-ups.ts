@@ -64,9 +64,9 @@ export async function requestWakeUps(
 export function takeWakeUps(on: Queryable, guildId: string): Promise<WakeUp[]> {
   return on.query<WakeUp>(
     `WITH now AS MATERIALIZED (
-       SELECT clock_timestamp() AS at
+       SELECT clock_timestamp() AS at, clock_timestamp() + interval '${MIN_GAP_MS} milliseconds' AS next
      ), taken AS (
-       UPDATE activity.wake_ups SET is_requested = false, not_before = at + interval '${MIN_GAP_MS} milliseconds'
+       UPDATE activity.wake_ups SET is_requested = false, not_before = next
        FROM now WHERE guild_id = $1 AND is_requested AND not_before <= at
        RETURNING universe_id, recipients
      )

@@ -29,9 +29,9 @@ export async function appendFeedEntries(
        jsonb_to_recordset($2::jsonb) AS (id uuid, at timestamptz, actor text, action text, service text, details jsonb,
          persons text[])
      ) WITH ORDINALITY AS entry (id, at, actor, action, service, details, persons, position)
-     WHERE NOT EXISTS (SELECT FROM auth.audit AS stored WHERE stored.guild_id = $1 AND stored.source_id = entry.id)
+     WHERE id NOT IN (SELECT source_id FROM auth.audit WHERE guild_id = $1 AND source_id = ANY($3::uuid[]))
      ORDER BY position RETURNING 1`,
-    [guildId, JSON.stringify(entries)],
+    [guildId, JSON.stringify(entries), entries.map(({ id }) => id)],
   );
   return stored.length;
 }

@@ -1,3 +1,4 @@
+import { byGuild, byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
@@ -111,17 +112,17 @@ export async function revokeKeys(
   return rows.map((row) => row.number);
 }
 
-/** The columns of a KeyRecord of API key `k`; needs WITH_SECRETS. */
+/** The columns of a KeyRecord of API key `k`; needs `withSecrets`. */
 export const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
   k.rate_limit AS "rateLimit", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
 /** SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. */
-export const WITH_SECRETS = `CROSS JOIN LATERAL (
+export const withSecrets = (andGuild = '') => `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
-  FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;
+  FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number ${andGuild}) s`;
 
 /** Returns the API keys of a guild that have the numbers `numbers`. */
 export function selectKeys(
@@ -131,7 +132,7 @@ export function selectKeys(
   numbers: readonly number[],
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE k.guild_id = $2 AND k.number = ANY($3::integer[]) ORDER BY k.number DESC`,
     [now, guildId, numbers],
   );
@@ -146,7 +147,7 @@ export function selectKeyPage(
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
      ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
     [now, guildId, after?.isRevoked ?? false, after ? -after.number : -MAX_NUMBER, limit],
@@ -174,7 +175,7 @@ export function selectFilteredKeys(
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    longRunning(`SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+    longRunning(`SELECT ${KEY} FROM auth.keys k ${withSecrets()}
      WHERE (k.guild_id, k.number) > ($2, $3) AND ($4::text IS NULL OR k.guild_id = $4)
        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
        AND ($5::timestamptz IS NULL OR k.expires_at < $5)
@@ -237,8 +238,9 @@ export async function notifyChanges(transaction: Queryable, payloads: readonly s
  * Finds API keys by the hashes of their secrets. The LATERAL join makes the planner look up each hash in the indexes;
  * otherwise it would scan small tables.
  */
-const VERIFY_HASHES = prepared(
-  `SELECT found.*
+const VERIFY_HASHES = guildStatement(
+  3,
+  (andGuild) => `SELECT found.*
    FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS requested (guild_id, hash, position)
    LEFT JOIN LATERAL (
      SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
@@ -248,9 +250,11 @@ const VERIFY_HASHES = prepared(
      JOIN auth.guilds g ON g.guild_id = k.guild_id
      WHERE s.guild_id = requested.guild_id AND s.hash = requested.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
        AND k.revoked_at IS NULL AND g.suspended_at IS NULL
+       ${andGuild('s')} ${andGuild('k')} ${andGuild('g')}
      LIMIT 1
    ) AS found ON true
    ORDER BY requested.position`,
+  prepared,
 );
 
 /**
@@ -263,31 +267,38 @@ export async function verifyHashes(
   hashes: readonly Buffer[],
   now: Date,
 ): Promise<(Grant | null)[]> {
-  const rows = await database.query<Grant | { number: null }>(VERIFY_HASHES, [guildIds, hashes, now]);
-  return rows.map((row) => (row.number === null ? null : row));
+  const requested = guildIds.map((guildId, index) => ({ guildId, hash: hashes[index] }));
+  return byGuildInOrder(database, requested, guildOf, async (part, run) => {
+    const values = [part.map(guildOf), part.map(({ hash }) => hash), now];
+    const rows = await run<Grant | { number: null }>(VERIFY_HASHES, values);
+    return rows.map((row) => (row.number === null ? null : row));
+  });
 }
 
 export interface KeyUse extends KeyRef {
   usedAt: Date;
 }
 
-/**
- * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more. A key is therefore
- * written at most once a minute, however many gateways report its use, and its time of last use is at most two minutes
- * behind.
- */
-export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
-  await database.query(
-    `WITH used AS (
+const RECORD_USE = guildStatement(
+  4,
+  (andGuild) => `WITH used AS (
        SELECT guild_id, number, least(max(used_at), $4) AS used_at
        FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u (guild_id, number, used_at)
        GROUP BY guild_id, number),
      locked AS (
        SELECT k.guild_id, k.number, used.used_at FROM auth.keys k JOIN used USING (guild_id, number)
-       WHERE k.last_used_at IS NULL OR k.last_used_at <= used.used_at - interval '1 minute'
+       WHERE (k.last_used_at IS NULL OR k.last_used_at <= used.used_at - interval '1 minute') ${andGuild('k')}
        ORDER BY k.guild_id, k.number FOR NO KEY UPDATE OF k)
      UPDATE auth.keys k SET last_used_at = locked.used_at
-     FROM locked WHERE k.guild_id = locked.guild_id AND k.number = locked.number`,
-    [uses.map((use) => use.guildId), uses.map((use) => use.number), uses.map((use) => use.usedAt), now],
+     FROM locked WHERE k.guild_id = locked.guild_id AND k.number = locked.number ${andGuild('k')}`,
+);
+
+/**
+ * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more: a key is written at
+ * most once a minute, however many gateways report its use, and its time of last use is at most two minutes behind.
+ */
+export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
+  await byGuild(database, uses, guildOf, (part, run) =>
+    run(RECORD_USE, [part.map(guildOf), part.map((use) => use.number), part.map((use) => use.usedAt), now]),
   );
 }

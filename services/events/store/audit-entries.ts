@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AuditEntry } from '../domain/audit-entry.ts';
 
@@ -55,71 +56,91 @@ const INSERT = `WITH given AS (
  * found one by one in the index, so that a guild with many entries does not delay the others.
  */
 export function takeAuditEntries(on: Queryable, afterGuildId: string, takenMs: number): Promise<AuditEntry[]> {
-  return on.query<AuditEntry>(TAKE, [afterGuildId, takenMs]);
+  const due = {
+    table: 'events.audit_entries',
+    condition: 'guild_id > $1',
+    order: 'guild_id',
+    values: [afterGuildId],
+    limit: 1,
+  };
+  return inDueGuilds(on, due, (run) => run<AuditEntry>(TAKE, [afterGuildId, takenMs]));
 }
 
-const TAKE = `WITH RECURSIVE guilds AS (
-    (SELECT guild_id, 1 AS place FROM events.audit_entries WHERE guild_id > $1 ORDER BY guild_id LIMIT 1)
+const TAKE = guildStatement(
+  2,
+  (andGuild) => `WITH RECURSIVE guilds AS (
+    (SELECT guild_id, 1 AS place FROM events.audit_entries WHERE guild_id > $1 ${andGuild('audit_entries')} ORDER BY guild_id LIMIT 1)
     UNION ALL
     SELECT next.guild_id, place + 1 FROM guilds, LATERAL (
-      SELECT guild_id FROM events.audit_entries WHERE guild_id > guilds.guild_id ORDER BY guild_id LIMIT 1
+      SELECT guild_id FROM events.audit_entries WHERE guild_id > guilds.guild_id ${andGuild('audit_entries')}
+      ORDER BY guild_id LIMIT 1
     ) AS next WHERE place < ${MAX_GUILDS}
   ), oldest AS (
     SELECT entry.*, sum(${ENTRY_BYTES} + octet_length(coalesce(before::text, '')) + octet_length(coalesce(after::text, '')))
       OVER (ORDER BY entry.guild_id, number) AS bytes, row_number() OVER (ORDER BY entry.guild_id, number) AS place
     FROM guilds, LATERAL (
       SELECT guild_id, id, number, before, after FROM events.audit_entries
-      WHERE guild_id = guilds.guild_id ORDER BY number LIMIT ${MAX_OF_GUILD}
+      WHERE guild_id = guilds.guild_id ${andGuild('audit_entries')} ORDER BY number LIMIT ${MAX_OF_GUILD}
     ) AS entry
   ), taken AS (
     UPDATE events.audit_entries AS entry SET taken_until = clock_timestamp() + $2 * interval '1 millisecond'
     FROM oldest
-    WHERE entry.guild_id = oldest.guild_id AND entry.id = oldest.id
+    WHERE entry.guild_id = oldest.guild_id AND entry.id = oldest.id ${andGuild('entry')}
       AND (place = 1 OR (bytes <= ${MAX_READ_BYTES} AND place <= ${MAX_READ}))
     RETURNING entry.*
   )
   SELECT guild_id AS "guildId", id, action, service, (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs",
     source, persons, before::text AS before, after::text AS after
-  FROM taken ORDER BY guild_id, number`;
+  FROM taken ORDER BY guild_id, number`,
+);
+
+const DELETE = guildStatement(
+  2,
+  (andGuild) => `DELETE FROM events.audit_entries
+    WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[])) ${andGuild('audit_entries')}`,
+);
 
 /** Deletes entries by guild and ID. */
 export async function deleteAuditEntries(
   on: Queryable,
   entries: readonly { guildId: string; id: string }[],
 ): Promise<void> {
-  await on.query(
-    `DELETE FROM events.audit_entries WHERE (guild_id, id) IN (SELECT * FROM unnest($1::text[], $2::uuid[]))`,
-    [entries.map(({ guildId }) => guildId), entries.map(({ id }) => id)],
-  );
+  await byGuild(on, entries, guildOf, (part, run) => run(DELETE, [part.map(guildOf), part.map(({ id }) => id)]));
 }
+
+const IS_PAST = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC')::date`;
+
+const CLOSE_DAYS = guildStatement(
+  0,
+  (andGuild) => `WITH past AS (
+     DELETE FROM events.audit_days WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM events.audit_days WHERE ${IS_PAST} ${andGuild('audit_days')}
+       ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED)) ${andGuild('audit_days')}
+     RETURNING guild_id, day, actor, entries
+   ), summarised AS (
+     INSERT INTO events.audit_entries (guild_id, id, action, service, created_at, source, persons, after)
+     SELECT guild_id, gen_random_uuid(), 'changes.not_recorded', 'events', clock_timestamp(),
+       jsonb_build_object('kind', CASE actor WHEN 'console' THEN 'console' ELSE 'api_key' END, 'id', actor), '{}',
+       jsonb_build_object('day', day, 'changes', entries - ${MAX_PER_DAY})
+     FROM past WHERE entries > ${MAX_PER_DAY}
+   )
+   SELECT count(*)::int AS days FROM past`,
+);
 
 /**
  * Deletes the counts of past days, and stores an entry with the number of the changes above the limit. Returns the number
  * of the counts.
  */
 export async function closeAuditDays(on: Queryable): Promise<number> {
-  const [closed] = await on.query<{ days: number }>(
-    `WITH past AS (
-       DELETE FROM events.audit_days WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM events.audit_days WHERE day < (clock_timestamp() AT TIME ZONE 'UTC')::date
-         ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED))
-       RETURNING guild_id, day, actor, entries
-     ), summarised AS (
-       INSERT INTO events.audit_entries (guild_id, id, action, service, created_at, source, persons, after)
-       SELECT guild_id, gen_random_uuid(), 'changes.not_recorded', 'events', clock_timestamp(),
-         jsonb_build_object('kind', CASE actor WHEN 'console' THEN 'console' ELSE 'api_key' END, 'id', actor), '{}',
-         jsonb_build_object('day', day, 'changes', entries - ${MAX_PER_DAY})
-       FROM past WHERE entries > ${MAX_PER_DAY}
-     )
-     SELECT count(*)::int AS days FROM past`,
-  );
-  return closed?.days ?? 0;
+  const due = { table: 'events.audit_days', condition: IS_PAST, order: 'day', values: [], limit: MAX_DAYS };
+  const closed = await inDueGuilds(on, due, (run) => run<{ days: number }>(CLOSE_DAYS, []));
+  return closed.reduce((days, row) => days + row.days, 0);
 }
 
 /** Returns the number of entries that wait (but at most 10,000), and the age of the oldest in seconds. */
 export async function readAuditBacklog(on: Queryable): Promise<{ entries: number; oldestSeconds: number }> {
   const [backlog] = await on.query<{ entries: number; oldestSeconds: number }>(
-    `SELECT (SELECT count(*)::int FROM (SELECT FROM events.audit_entries LIMIT 10000) AS counted) AS entries,
+    `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM events.audit_entries LIMIT 10000) AS counted) AS entries,
        greatest(0, coalesce(extract(epoch FROM clock_timestamp() - (
          SELECT queued_at FROM events.audit_entries ORDER BY queued_at LIMIT 1)), 0))::float8 AS "oldestSeconds"`,
   );

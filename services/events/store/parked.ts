@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import {
@@ -32,21 +33,27 @@ export async function findRetryGuilds(on: Queryable, except: readonly string[], 
   return [...new Set(rows.map(({ guildId }) => guildId))];
 }
 
-const CLAIM = prepared(`WITH picked AS (
+const CLAIM = guildStatement(
+  2,
+  (andGuild) => `WITH picked AS (
     SELECT found.guild_id, found.id
     FROM unnest($1::text[], $2::int[]) AS wanted (guild_id, slots) CROSS JOIN LATERAL (
       SELECT guild_id, id FROM events.endpoints
-      WHERE guild_id = wanted.guild_id AND enabled AND retry_at <= clock_timestamp()
+      WHERE guild_id = wanted.guild_id ${andGuild('endpoints')} AND enabled AND retry_at <= clock_timestamp()
       ORDER BY retry_at LIMIT wanted.slots FOR UPDATE SKIP LOCKED
     ) AS found
   )
   UPDATE events.endpoints AS e SET retry_at = ${LEASE}
-  FROM picked WHERE e.guild_id = picked.guild_id AND e.id = picked.id
-  RETURNING e.guild_id AS "guildId", e.id`);
+  FROM picked WHERE e.guild_id = picked.guild_id AND e.id = picked.id ${andGuild('e')}
+  RETURNING e.guild_id AS "guildId", e.id`,
+  prepared,
+);
 
 /** Claims endpoints of some guilds whose parked events are due, until the end of a lease. */
 export function claimRetries(on: Queryable, guilds: readonly GuildSlots[]): Promise<EndpointKey[]> {
-  return on.query(CLAIM, [guilds.map(({ guildId }) => guildId), guilds.map(({ slots }) => slots)]);
+  return byGuild(on, guilds, guildOf, (part, run) =>
+    run(CLAIM, [part.map((guild) => guild.guildId), part.map(({ slots }) => slots)]),
+  );
 }
 
 /**
@@ -65,10 +72,12 @@ const TAKE = prepared(`WITH ${LOCKED}, taken AS (
         AND (SELECT enabled FROM locked)
       ORDER BY seq LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING seq, event_id, attempts
+  ), e AS (
+    UPDATE events.endpoints AS changed SET retry_at = ${LEASE} FROM taken
+    WHERE changed.guild_id = $1 AND changed.id = $2::uuid
+    RETURNING changed.*, taken.seq, taken.event_id, taken.attempts
   )
-  UPDATE events.endpoints AS e SET retry_at = ${LEASE} FROM taken
-  WHERE e.guild_id = $1 AND e.id = $2::uuid
-  RETURNING ${NEEDED}, taken.seq, taken.event_id AS "eventId", taken.attempts`);
+  SELECT ${NEEDED}, e.seq, e.event_id AS "eventId", e.attempts FROM e`);
 
 /** Takes the oldest parked event of an endpoint that is due, and renews the claim; undefined if none is due. */
 export async function takeRetry(on: Queryable, { guildId, id }: EndpointKey): Promise<Retry | undefined> {
@@ -88,6 +97,7 @@ const SETTLE = prepared(`WITH ${LOCKED}, removed AS (
     ${recordAttempt(6)}
   )
   UPDATE events.endpoints SET ${AFTER_ATTEMPT}, parked = parked - (SELECT count(*) FROM removed)::int
+  FROM (SELECT clock_timestamp() AS now) AS clock
   WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`);
 
 /**

@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 const CHECK_VIOLATION = '23514';
@@ -41,19 +42,23 @@ export async function dropExpiredPartition(on: Queryable, table: string, seconds
   return row?.name ?? undefined;
 }
 
+const IS_FORGOTTEN = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC' - $1 * interval '1 second')::date`;
+
+const FORGET_DAYS = guildStatement(
+  1,
+  (andGuild) => `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM events.days WHERE ${IS_FORGOTTEN} ${andGuild('days')}
+         LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) ${andGuild('days')} RETURNING 1`,
+);
+
 /**
  * Deletes up to 1,000 rows of days whose events are all older than `seconds`: readers no longer get these events.
  * Returns true if there may be more.
  */
 export async function forgetExpiredDays(on: Queryable, seconds: number): Promise<boolean> {
-  const rows = await on.query(
-    `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
-       SELECT ctid FROM events.days
-       WHERE day < (clock_timestamp() AT TIME ZONE 'UTC' - $1 * interval '1 second')::date
-       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-    [seconds],
-  );
-  return rows.length === BATCH;
+  const due = { table: 'events.days', condition: IS_FORGOTTEN, order: 'day', values: [seconds], limit: BATCH };
+  const rows = await inDueGuilds(on, due, (run) => run(FORGET_DAYS, [seconds]));
+  return rows.length >= BATCH;
 }
 
 /** Returns the number of partitions of a table and their size in bytes, with indexes. */

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { type Attempt, type Endpoint, type EndpointSecrets, MAX_PARKED } from '../domain/endpoint.ts';
 
@@ -27,22 +29,31 @@ export interface GuildSlots {
   slots: number;
 }
 
-const CLAIM = prepared(`WITH picked AS (
+const CLAIM = guildStatement(
+  4,
+  (andGuild) => `WITH picked AS (
     SELECT found.guild_id, found.id
     FROM unnest($1::text[], $2::int[]) AS wanted (guild_id, slots) CROSS JOIN LATERAL (
       SELECT guild_id, id FROM events.endpoints
-      WHERE guild_id = wanted.guild_id AND ${DUE} AND is_slow = $3 AND ${NO_LEASE}
+      WHERE guild_id = wanted.guild_id ${andGuild('endpoints')} AND ${DUE} AND is_slow = $3 AND ${NO_LEASE}
       ORDER BY turn_at LIMIT wanted.slots FOR UPDATE SKIP LOCKED
     ) AS found
+  ), e AS (
+    UPDATE events.endpoints AS claimed
+    SET lease = $4::uuid, leased_until = ${LEASE}, turn_at = clock_timestamp()
+    FROM picked
+    WHERE claimed.guild_id = picked.guild_id AND claimed.id = picked.id ${andGuild('claimed')}
+    RETURNING claimed.*
   )
-  UPDATE events.endpoints AS e
-  SET lease = gen_random_uuid(), leased_until = ${LEASE}, turn_at = clock_timestamp()
-  FROM picked WHERE e.guild_id = picked.guild_id AND e.id = picked.id
-  RETURNING ${NEEDED}, e.lease`);
+  SELECT ${NEEDED}, e.lease FROM e`,
+  prepared,
+);
 
 /** Leases due endpoints of some guilds, those first that had no turn for the longest time. */
 export function claimDue(on: Queryable, guilds: readonly GuildSlots[], isSlow: boolean): Promise<LeasedEndpoint[]> {
-  return on.query(CLAIM, [guilds.map(({ guildId }) => guildId), guilds.map(({ slots }) => slots), isSlow]);
+  return byGuild(on, guilds, guildOf, (part, run) =>
+    run(CLAIM, [part.map(guildOf), part.map(({ slots }) => slots), isSlow, randomUUID()]),
+  );
 }
 
 /**
@@ -100,9 +111,9 @@ const attemptValues = (outcome: Outcome | undefined) => {
   return [eventId, seq, attempt, status, latencyMs, error, answer, outcome?.retrySeconds];
 };
 
-/** The columns of an endpoint that an attempt changes; $3 is true after a success, and $4 if the attempt was slow. */
+/** The columns of an endpoint that an attempt changes; $3 is true after a success, and $4 if the attempt was slow. `clock` has the time. */
 const AFTER_ATTEMPT = `failing_since = CASE WHEN $3::boolean THEN NULL
-      WHEN NOT $3::boolean THEN COALESCE(failing_since, clock_timestamp()) ELSE failing_since END,
+      WHEN NOT $3::boolean THEN COALESCE(failing_since, clock.now) ELSE failing_since END,
     is_slow = COALESCE($4::boolean, is_slow)`;
 
 const SETTLE = prepared(`WITH settled AS (
@@ -111,10 +122,12 @@ const SETTLE = prepared(`WITH settled AS (
         SELECT FROM events.parked WHERE guild_id = $1 AND endpoint_id = $2::uuid AND seq = $9::bigint
       ) THEN 1 ELSE 0 END,
       retry_at = CASE WHEN NOT $3::boolean
-        THEN LEAST(retry_at, clock_timestamp() + $15::float8 * interval '1 second') ELSE retry_at END,
-      lease = CASE WHEN $7::boolean THEN NULL ELSE lease END,
-      leased_until = CASE WHEN $7::boolean THEN NULL ELSE ${LEASE} END
-    WHERE guild_id = $1 AND id = $2::uuid AND lease = $5::uuid
+        THEN LEAST(retry_at, clock.retry) ELSE retry_at END,
+      lease = CASE WHEN $7::boolean THEN NULL ELSE endpoints.lease END,
+      leased_until = CASE WHEN $7::boolean THEN NULL ELSE clock.lease END
+    FROM (SELECT clock_timestamp() AS now, ${LEASE} AS lease,
+      clock_timestamp() + $15::float8 * interval '1 second' AS retry) AS clock
+    WHERE guild_id = $1 AND id = $2::uuid AND endpoints.lease = $5::uuid
     RETURNING guild_id, id, ${DUE} AS "isDue"
   ), parked AS (
     INSERT INTO events.parked (guild_id, endpoint_id, seq, event_id, attempts, next_attempt_at)

@@ -1,6 +1,7 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule, UserColumn } from '../personal-data/erasure-rules.ts';
+import { byGuild, guildOf, guildStatement } from '../postgres/by-guild.ts';
 import type { Database } from '../postgres/pool.ts';
 import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';
@@ -45,21 +46,31 @@ interface RecordedRow {
  * after them in the same call. An event never becomes a dead letter, because later events must not overtake it.
  */
 export function eventRelay({ schema, database, append }: EventRelayOptions): QueueDefinition {
-  const select = `SELECT event.* FROM unnest($1::text[], $2::bigint[]) AS head (guild_id, number), LATERAL (
+  const select = guildStatement(
+    3,
+    (andGuild) => `SELECT event.* FROM unnest($1::text[], $2::bigint[]) AS head (guild_id, number), LATERAL (
       SELECT guild_id AS "guildId", number, event_id AS id, type, source, persons, data::text AS data,
         before::text AS before,
         (extract(epoch FROM created_at) * 1000)::bigint AS "createdAtMs"
       FROM ${schema}.events
-      WHERE guild_id = head.guild_id AND number >= head.number AND finished_at IS NULL AND state = 'queued'
-      ORDER BY number LIMIT $3) AS event`;
+      WHERE guild_id = head.guild_id ${andGuild('events')} AND number >= head.number
+        AND finished_at IS NULL AND state = 'queued'
+      ORDER BY number LIMIT $3) AS event`,
+  );
   // LATERAL finds each row by the primary key, whatever the statistics of a table that is often empty suggest.
-  const deletion = `DELETE FROM ${schema}.events WHERE ctid = ANY(ARRAY(
+  const deletion = guildStatement(
+    2,
+    (andGuild) => `DELETE FROM ${schema}.events WHERE ctid = ANY(ARRAY(
       SELECT event.ctid FROM unnest($1::text[], $2::bigint[]) AS relayed (guild_id, number), LATERAL (
-        SELECT ctid FROM ${schema}.events WHERE guild_id = relayed.guild_id AND number = relayed.number LIMIT 1
-      ) AS event))`;
+        SELECT ctid FROM ${schema}.events
+        WHERE guild_id = relayed.guild_id ${andGuild('events')} AND number = relayed.number LIMIT 1
+      ) AS event)) ${andGuild('events')}`,
+  );
   const relay = async (events: readonly RecordedRow[]) => {
     await append({ service: schema, events: events.map((event) => ({ ...event, before: event.before ?? undefined })) });
-    await database.query(deletion, [events.map(({ guildId }) => guildId), events.map(({ number }) => number)]);
+    await byGuild(database, events, guildOf, (part, run) =>
+      run(deletion, [part.map(guildOf), part.map(({ number }) => number)]),
+    );
   };
   return {
     name: EVENTS_QUEUE,
@@ -74,11 +85,9 @@ export function eventRelay({ schema, database, append }: EventRelayOptions): Que
     async handle(item, others) {
       const heads = [item, ...others];
       const perGuild = Math.floor(MAX_BATCH / heads.length);
-      const events = await database.query<RecordedRow>(select, [
-        heads.map(({ guildId }) => guildId),
-        heads.map(({ id }) => id),
-        perGuild,
-      ]);
+      const events = await byGuild(database, heads, guildOf, (part, run) =>
+        run<RecordedRow>(select, [part.map(guildOf), part.map(({ id }) => id), perGuild]),
+      );
       if (events.length === 0) return;
       for (const part of inParts(events)) {
         for (let count = part.length; ; count = Math.floor(count / 2)) {
@@ -137,7 +146,7 @@ export const eventErasureRules = (schema: string): ErasureRule[] => [
     table: `${schema}.events`,
     holds: 'events',
     // The oldest event of the guild; those after it may be part of the same call.
-    sending: 'coalesce(leased_until > clock_timestamp(), false)',
+    sending: '(leased_until IS NOT NULL AND leased_until > clock_timestamp())',
     users: [
       ...(['chat', 'game'] as const).map((account) => ({
         column: 'persons',

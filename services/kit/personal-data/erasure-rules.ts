@@ -41,6 +41,11 @@ export interface ErasureRule {
   exports?: string;
   /** The SQL functions that erase rows of a table if the service has no right to write to it. */
   functions?: { guild: string; user: string };
+  /**
+   * True for a small table that Citus copies to each node (deploy/citus/placements.ts). Its rows of a guild or user are
+   * erased by one statement, because a batch could contain other rows on each node.
+   */
+  isCopied?: true;
   /** True if the table belongs to the whole installation: it has no `guild_id` and names no user. */
   belongsToInstallation?: true;
 }

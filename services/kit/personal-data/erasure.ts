@@ -44,7 +44,8 @@ interface Target {
   call?: { text: string; values: unknown[] } | undefined;
   condition: string;
   values: unknown[];
-  set?: string | undefined;
+  set?: readonly { name: string; value: string }[] | undefined;
+  isCopied?: boolean | undefined;
 }
 
 /**
@@ -65,8 +66,9 @@ export class Erasure {
     const applying = rules.filter(
       ({ keptRows, belongsToInstallation }) => keptRows !== 'TRUE' && !belongsToInstallation,
     );
-    const targets = applying.map(({ table, keptRows, sending, functions }) => ({
+    const targets = applying.map(({ table, keptRows, sending, functions, isCopied }) => ({
       table,
+      isCopied,
       condition: ['guild_id = $1', ...[keptRows, sending].flatMap((kept) => kept ?? []).map(negated)].join(' AND '),
       values: [guildId],
       call: functions && { text: `SELECT ${functions.guild}($1, ${BATCH}) AS rows`, values: [guildId] },
@@ -85,7 +87,7 @@ export class Erasure {
    * both.
    */
   async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<ErasureResult> {
-    const targets = this.#options.rules.flatMap(({ table, users = [], functions }): Target[] => {
+    const targets = this.#options.rules.flatMap(({ table, users = [], functions, isCopied }): Target[] => {
       const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
       if (dryRun) return targetOf(guildId, table, searches);
       if (functions) {
@@ -93,18 +95,10 @@ export class Erasure {
         const call = { text, values: [guildId, accounts.game ?? null, accounts.chat ?? null] };
         return targetOf(guildId, table, searches).map((target) => ({ ...target, call }));
       }
-      return [
-        ...targetOf(
-          guildId,
-          table,
-          searches.filter(({ user }) => user.empty === undefined),
-        ),
-        ...targetOf(
-          guildId,
-          table,
-          searches.filter(({ user }) => user.empty !== undefined),
-        ),
-      ];
+      const deleted = searches.filter(({ user }) => user.empty === undefined);
+      const emptied = searches.filter(({ user }) => user.empty !== undefined);
+      const found = [...targetOf(guildId, table, deleted), ...targetOf(guildId, table, emptied)];
+      return found.map((target) => ({ ...target, isCopied }));
     });
     if (dryRun) return this.#count(targets);
     const until = performance.now() + WORK_MS;
@@ -145,7 +139,7 @@ export class Erasure {
     for (const { table, condition, values } of targets) {
       const [row] = await this.#options.database.query<{ rows: number }>(
         longRunning(
-          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
+          `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
         ),
         values,
       );
@@ -205,14 +199,14 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
     const cases = found.flatMap(({ condition, empty }) =>
       empty.filter(([other]) => other === name).map(([, to]) => `WHEN ${condition} THEN ${to}`),
     );
-    return `${name} = CASE ${cases.join(' ')} ELSE ${name} END`;
+    return { name, value: `CASE ${cases.join(' ')} ELSE ${name} END` };
   });
   return [
     {
       table,
       condition: `guild_id = $1 AND (${found.map(({ condition }) => condition).join(' OR ')})`,
       values: [guildId, ...found.map(({ id }) => id)],
-      set: set.length > 0 ? set.join(', ') : undefined,
+      set: set.length > 0 ? set : undefined,
     },
   ];
 }
@@ -224,18 +218,28 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
  */
 async function eraseBatch(
   database: Queryable,
-  { table, condition, values, set, call }: Target,
+  { table, condition, values, set, call, isCopied }: Target,
 ): Promise<{ found: number; erased: number }> {
   if (call) {
     const [result] = await database.query<{ rows: number }>(longRunning(call.text), call.values);
     return { found: result?.rows ?? 0, erased: result?.rows ?? 0 };
   }
-  const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
+  if (isCopied && set === undefined) {
+    const { length } = await database.query(`DELETE FROM ${table} WHERE ${condition} RETURNING 1`, values);
+    return { found: length, erased: length };
+  }
+  // The new values are computed while the rows are found, because Citus accepts fewer expressions in an UPDATE.
+  const fields = (set ?? []).map(({ name, value }) => `, ${value} AS ${name}`);
+  const change =
+    set === undefined
+      ? `DELETE FROM ${table} AS erasing USING found`
+      : `UPDATE ${table} AS erasing SET ${set.map(({ name }) => `${name} = found.${name}`).join(', ')} FROM found`;
   const [counted] = await database.query<{ found: number; erased: number }>(
-    `WITH found AS MATERIALIZED (SELECT tableoid, ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
+    `WITH found AS MATERIALIZED (
+       SELECT tableoid AS part, ctid AS place${fields.join('')} FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
        erased AS (
-         ${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found))
-           AND (tableoid, ctid) IN (SELECT tableoid, ctid FROM found) RETURNING 1)
+         ${change} WHERE erasing.guild_id = $1 AND erasing.ctid = ANY(ARRAY(SELECT place FROM found))
+           AND erasing.tableoid = found.part AND erasing.ctid = found.place RETURNING 1)
      SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM erased)::int AS erased`,
     values,
   );

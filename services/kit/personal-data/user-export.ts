@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts';
 import { decodeCursor, encodeCursor } from '../http/cursor.ts';
+import { byGuild, itself } from '../postgres/by-guild.ts';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
 import { LoadingCache } from '../resilience/cache.ts';
 import type { ErasureRule, UserColumn } from './erasure-rules.ts';
@@ -25,6 +26,12 @@ export interface ExportedPage {
   rows: { table: string; row: string }[];
   /** The cursor of the next page; empty on the last page. */
   nextCursor: string;
+}
+
+interface SearchedGuild {
+  guildId: string;
+  /** True if a row of the guild names the user. */
+  isNamed: boolean;
 }
 
 interface Column {
@@ -80,9 +87,10 @@ export class UserExport {
     return { guildIds: guildIds.toSorted(), searchedTo };
   }
 
-  #searchTable(table: string, searches: readonly Search[], after: string | undefined) {
+  async #searchTable(table: string, searches: readonly Search[], after: string | undefined): Promise<SearchedGuild[]> {
+    if (await this.#database.isDistributed?.()) return this.#searchGuilds(table, searches, after);
     const conditions = searches.map((search, index) => conditionOf(search, `$${index + 2}`, 'part.guild_id'));
-    return this.#database.query<{ guildId: string; isNamed: boolean }>(
+    return this.#database.query<SearchedGuild>(
       longRunning(`WITH RECURSIVE guilds (guild_id) AS (
          (SELECT guild_id FROM ${table} WHERE guild_id ${after === undefined ? '>=' : '>'} $1 ORDER BY guild_id LIMIT 1)
          UNION ALL
@@ -94,6 +102,30 @@ export class UserExport {
        FROM part ORDER BY part.guild_id`),
       [after ?? '', ...searches.map(({ id }) => id)],
     );
+  }
+
+  /** The same with Citus: reads rows until they are of enough guilds, and searches each of these. */
+  async #searchGuilds(table: string, searches: readonly Search[], after: string | undefined): Promise<SearchedGuild[]> {
+    const guilds = new Set<string>();
+    let reached = after;
+    for (let isLast = false; !isLast && guilds.size < GUILDS; ) {
+      const rows = await this.#database.query<{ guildId: string }>(
+        longRunning(`SELECT guild_id AS "guildId" FROM ${table}
+          WHERE guild_id ${reached === undefined ? '>=' : '>'} $1 ORDER BY guild_id LIMIT ${GUILDS}`),
+        [reached ?? ''],
+      );
+      for (const { guildId } of rows) guilds.add(guildId);
+      reached = rows.at(-1)?.guildId;
+      isLast = rows.length < GUILDS;
+    }
+    const conditions = searches.map((search, index) => conditionOf(search, `$${index + 2}`));
+    const text = longRunning(`SELECT EXISTS (
+      SELECT FROM ${table} WHERE guild_id = $1 AND (${conditions.join(' OR ')})) AS "isNamed"`);
+    const ids = searches.map(({ id }) => id);
+    return byGuild(this.#database, [...guilds].slice(0, GUILDS), itself, async ([guildId = '']) => {
+      const [row] = await this.#database.query<{ isNamed: boolean }>(text, [guildId, ...ids]);
+      return [{ guildId, isNamed: row?.isNamed ?? false }];
+    });
   }
 
   /**

@@ -125,7 +125,7 @@ export class DatabaseHealth {
 async function readEachTable(client: Client, schema: string): Promise<void> {
   await client.connect();
   const { rows } = await client.query<{ text: string }>(
-    "SELECT format('SELECT FROM %I.%I LIMIT 0', schemaname, tablename) AS text FROM pg_tables WHERE schemaname = $1",
+    "SELECT format('SELECT FROM %I.%I WHERE false', schemaname, tablename) AS text FROM pg_tables WHERE schemaname = $1",
     [schema],
   );
   // The lock timeout is set by a statement: as a connection parameter a pooler might reject it, which would look like a

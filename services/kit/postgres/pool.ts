@@ -8,6 +8,7 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { recordedSpan } from '../telemetry/tracing/current-span.ts';
 import { isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
+import { distributionReader } from './distribution.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { PrimaryPool } from './hosts/primary-pool.ts';
 import { describeStatement, isRead, type Statement } from './statements.ts';
@@ -43,6 +44,8 @@ export interface Queryable {
    * Runs an SQL statement and returns its rows. Throws UNAVAILABLE if the database cannot be reached or is too slow.
    */
   query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]>;
+  /** Returns whether Citus distributes the tables over several nodes; not if left out. */
+  isDistributed?(): Promise<boolean>;
 }
 
 /** A transaction that has begun. */
@@ -116,21 +119,24 @@ export function openDatabase(options: DatabaseOptions): Database {
     return client;
   };
   const mayPrepare = options.mayPrepare ?? true;
+  const isDistributed = distributionReader();
   const use: Use = async (work) => {
     const client = await connect();
-    const connection = new Connection({ client, mayPrepare, health, seconds });
+    const connection = new Connection({ client, mayPrepare, health, seconds, isDistributed });
     try {
       return await work(connection);
     } finally {
       client.release(connection.isBroken);
     }
   };
+  const query: Queryable['query'] = (statement, values) => {
+    const rows = use((connection) => connection.query<never>(statement, values));
+    return isRead(statement) ? withReadTimeout(rows) : rows;
+  };
   let closed: Promise<void> | undefined;
   return {
-    query: (statement, values) => {
-      const rows = use((connection) => connection.query<never>(statement, values));
-      return isRead(statement) ? withReadTimeout(rows) : rows;
-    },
+    query,
+    isDistributed: () => isDistributed({ query }),
     transaction: (work) => use((connection) => transaction(connection, work)),
     close: () => {
       breaker.stop();
@@ -175,6 +181,7 @@ interface ConnectionOptions {
   health: DatabaseHealth;
   /** The duration of each statement, also of those that fail. */
   seconds: Histogram;
+  isDistributed: (on: Queryable) => Promise<boolean>;
 }
 
 /** One database connection while a caller has it checked out of the pool. */
@@ -183,13 +190,15 @@ class Connection implements Transaction {
   readonly #mayPrepare: boolean;
   readonly #health: DatabaseHealth;
   readonly #seconds: Histogram;
+  readonly isDistributed: () => Promise<boolean>;
   /**
    * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
    */
   isBroken = false;
   readonly #committed: (() => void)[] = [];
 
-  constructor({ client, mayPrepare, health, seconds }: ConnectionOptions) {
+  constructor({ client, mayPrepare, health, seconds, isDistributed }: ConnectionOptions) {
+    this.isDistributed = () => isDistributed(this);
     this.#client = client;
     this.#mayPrepare = mayPrepare;
     this.#health = health;

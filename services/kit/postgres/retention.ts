@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { LoopLease } from '../leases/loop-leases.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { guildStatement, inDueGuilds } from './by-guild.ts';
 import { isStatementTimeout } from './database-errors.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
@@ -26,6 +27,8 @@ export interface RetentionRule {
    * table in the order of this key, at most 50,000 rows per minute.
    */
   walk?: readonly string[];
+  /** False if the table has no column `guild_id`; true by default. */
+  hasGuild?: boolean;
 }
 
 export interface RetentionOptions {
@@ -92,23 +95,31 @@ export class Retention implements Part {
     }
   }
 
-  async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
-    const before = new Date(this.#clock.now() - seconds * 1000);
+  async #apply(rule: RetentionRule): Promise<void> {
+    const before = new Date(this.#clock.now() - rule.seconds * 1000);
     let batch = BATCH;
     for (let isLeft = true; isLeft && this.#mayContinue; ) {
       try {
-        const rows = await this.#database.query(
-          `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-             SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${batch} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-          [before],
-        );
-        isLeft = rows.length === batch;
+        const rows = await this.#deleteBefore(rule, before, batch);
+        isLeft = rows.length >= batch;
       } catch (error) {
         // Deleting some rows takes long because of their triggers. Without smaller batches no row would ever be deleted.
         if (!isStatementTimeout(error) || batch === 1) throw error;
         batch = Math.ceil(batch / BATCH_REDUCTION);
       }
     }
+  }
+
+  #deleteBefore({ table, column, hasGuild = true }: RetentionRule, before: Date, limit: number): Promise<object[]> {
+    const deletion = guildStatement(
+      1,
+      (andGuild) => `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM ${table} WHERE ${column} < $1 ${andGuild(table)} LIMIT ${limit} FOR UPDATE SKIP LOCKED))
+         ${andGuild(table)} RETURNING 1`,
+    );
+    if (!hasGuild) return this.#database.query(deletion.all, [before]);
+    const due = { table, condition: `${column} < $1`, order: column, values: [before], limit };
+    return inDueGuilds(this.#database, due, (run) => run(deletion, [before]));
   }
 
   async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
@@ -145,13 +156,16 @@ export class Retention implements Part {
     end: Position,
   ) {
     const columns = key.join(', ');
-    await this.#database.query(
-      `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM ${table}
-         WHERE (${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
-           AND ${column} < $${1 + 2 * key.length} FOR UPDATE SKIP LOCKED))`,
-      [...from, ...end, new Date(this.#clock.now() - seconds * 1000)],
+    const condition = `(${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
+      AND ${column} < $${1 + 2 * key.length}`;
+    const values = [...from, ...end, new Date(this.#clock.now() - seconds * 1000)];
+    const deletion = guildStatement(
+      values.length,
+      (andGuild) => `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM ${table} WHERE ${condition} ${andGuild(table)} FOR UPDATE SKIP LOCKED)) ${andGuild(table)}`,
     );
+    const due = { table, condition, order: columns, values, limit: BATCH };
+    await inDueGuilds(this.#database, due, (run) => run(deletion, values));
   }
 }
 

@@ -89,7 +89,7 @@ export class QueueAdminStore {
       return { found: found.length, retried };
     }
     const rows = await this.#database.query(
-      `UPDATE ${table} SET ${this.#requeue} WHERE (guild_id, ${id}) IN (SELECT guild_id, ${id} ${items}) AND ${dead} RETURNING 1`,
+      `UPDATE ${table} SET ${this.#requeue} FROM ${this.#clock} WHERE (guild_id, ${id}) IN (SELECT guild_id, ${id} ${items}) AND ${dead} RETURNING 1`,
       values,
     );
     return { found: rows.length, retried: rows.length };
@@ -103,7 +103,7 @@ export class QueueAdminStore {
     return this.#database.transaction(async (transaction) => {
       await this.#definition.retrying?.(transaction, { guildId, id });
       const retried = await transaction.query(
-        `UPDATE ${this.#columns.table} SET ${this.#requeue} WHERE ${this.#idle} RETURNING 1`,
+        `UPDATE ${this.#columns.table} SET ${this.#requeue} FROM ${this.#clock} WHERE ${this.#idle} RETURNING 1`,
         [guildId, id],
       );
       if (retried.length > 0) await this.#definition.retried?.(transaction, { guildId, id });
@@ -116,7 +116,8 @@ export class QueueAdminStore {
     const { table, state, finishedAt, unleased } = this.#columns;
     const skipped = await transaction.query(
       `UPDATE ${table}
-       SET ${state} = 'skipped', ${unleased}, ${finishedAt} = coalesce(${finishedAt}, clock_timestamp())
+       SET ${state} = 'skipped', ${unleased}, ${finishedAt} = coalesce(${finishedAt}, now)
+       FROM (SELECT clock_timestamp() AS now) AS clock
        WHERE ${this.#idle} RETURNING 1`,
       [guildId, id],
     );
@@ -140,10 +141,16 @@ export class QueueAdminStore {
    */
   get #requeue(): string {
     const { state, runAt, attempts, dead, unleased } = this.#columns;
-    const delay = this.#definition.ordered ? this.#definition.leaseMs : 0;
     return `${attempts} = 0, ${unleased}, queued_at = clock_timestamp(),
-      ${runAt} = clock_timestamp() + CASE WHEN ${dead} THEN ${delay} ELSE 0 END * interval '1 millisecond',
+      ${runAt} = CASE WHEN ${dead} THEN delayed ELSE now END,
       ${state} = 'queued'`;
+  }
+
+  /** The times that `#requeue` uses, as a table. */
+  get #clock(): string {
+    const { ordered, leaseMs } = this.#definition;
+    const delay = ordered ? leaseMs : 0;
+    return `(SELECT clock_timestamp() AS now, clock_timestamp() + ${delay} * interval '1 millisecond' AS delayed) AS clock`;
   }
 
   /** An SQL condition for the item with guild $1 and ID $2, unless the item is finished or in flight. */

@@ -40,7 +40,8 @@ export interface QueueTable {
   /** An SQL select list for the item's `data`. It can use `taken` (the item's row) and the tables of `join`. */
   data?: string;
   /**
-   * An SQL join of `taken` (the item's row) with other tables, for `data`. The joined rows must have the same guild.
+   * An SQL join of `taken` (the item's row) with other tables, for `data`. The joined rows must have the same guild, and the
+   * join must also limit them to the guild `$1`, for which Citus finds one node.
    */
   join?: string;
 }

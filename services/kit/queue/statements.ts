@@ -6,6 +6,8 @@ import type { QueueTable } from './definition.ts';
  * The maximum number of items that a count for the metrics reads, so that a long queue does not make the count slow.
  */
 const MAX_COUNTED = 10_000;
+/** The maximum number of items that one `open` reads; all of them may be of one guild. */
+export const OPEN_READ = 500;
 /**
  * The database's time as a subquery. PostgreSQL cannot use an index for a comparison with the bare clock_timestamp(),
  * which is VOLATILE.
@@ -22,6 +24,13 @@ export interface QueueStatements {
   heads: string;
   /** Selects up to $3 due items of each of $2 guilds after the guild $1. */
   due: string;
+  /**
+   * With Citus, where no statement can visit the guilds of all nodes one after the other: `open` selects up to OPEN_READ
+   * open items of the guilds after the guild $1, in the order of guilds and items. `dueOf` selects up to $2 due items of
+   * the guild $1.
+   */
+  open: string;
+  dueOf: string;
   /**
    * `takeHead` leases the oldest item of the guild $1, `takeItem` its item $4, for $2 milliseconds. $3 is a new UUID
    * for the lease.
@@ -61,6 +70,11 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
            WHERE other.guild_id = item.guild_id AND other.${holder} IS NOT NULL AND other.${finishedAt} IS NULL
              AND other.${id} <> item.${id})`;
 
+  const due = (guildId: string, limit: string) =>
+    `SELECT item.${id}::text AS id FROM ${table} item
+     WHERE item.guild_id = ${guildId} AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE} ${isOnlyLeased}
+     ORDER BY ${runAt} LIMIT ${limit}`;
+
   const leaseEnd = `clock_timestamp() + $2::float8 * interval '1 millisecond'`;
   // Tables without a `holder` column get $3 too, so that the statements have the same parameters for all tables.
   const holds = holder === undefined ? '' : `, ${holder} = $3::uuid`;
@@ -84,7 +98,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
     )`;
 
   const count = (condition: string) =>
-    `(SELECT count(*) FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
+    `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
 
   return {
     heads: `WITH RECURSIVE ${walkHeads}
@@ -94,11 +108,10 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
         UNION ALL
         SELECT next.guild_id FROM guilds, LATERAL (${nextGuild('guilds.guild_id')}) next
       ), page AS (SELECT guild_id FROM guilds LIMIT $2)
-      SELECT page.guild_id AS "guildId", ARRAY(
-        SELECT item.${id}::text FROM ${table} item
-        WHERE item.guild_id = page.guild_id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE} ${isOnlyLeased}
-        ORDER BY ${runAt} LIMIT $3) AS ids
-      FROM page`,
+      SELECT page.guild_id AS "guildId", ARRAY(${due('page.guild_id', '$3')}) AS ids FROM page`,
+    open: `SELECT guild_id AS "guildId", ${id}::text AS id, ${runAt} <= clock_timestamp() AND ${IS_FREE} AS "isDue"
+      FROM ${table} WHERE ${open} AND guild_id > $1 ORDER BY guild_id, ${table}.${id} LIMIT ${OPEN_READ}`,
+    dueOf: due('$1', '$2'),
     takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
     // An item that another transaction takes or deletes at the same moment is skipped: its guild is being handled. LATERAL
     // with a limit reads one item at a time, whatever the statistics of a table that is often empty suggest.
@@ -142,7 +155,8 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
          ${attempts} = ${attempts} - CASE WHEN $5::boolean THEN 0 ELSE 1 END,
          ${runAt} = clock_timestamp() + $6::float8 * interval '1 millisecond',
          ${state} = CASE WHEN $7::boolean OR ($5::boolean AND ${attempts} >= $8::int)
-           OR ${waitingSince} <= clock_timestamp() - $9::float8 * interval '1 second' THEN 'dead' ELSE 'queued' END
+           OR ${waitingSince} <= latest THEN 'dead' ELSE 'queued' END
+       FROM (SELECT clock_timestamp() - $9::float8 * interval '1 second' AS latest) AS clock
        WHERE ${held} RETURNING ${state} AS state`,
     ),
     stats: `SELECT ${count(open)} AS queued, ${count(dead)} AS dead,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { byGuild, guildOf } from '../postgres/by-guild.ts';
 import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/pool.ts';
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
-import { type QueueStatements, statementsOf } from './statements.ts';
+import { OPEN_READ, type QueueStatements, statementsOf } from './statements.ts';
 
 /** The oldest item of a guild in an ordered queue that is not finished or dead. */
-export interface Head {
-  guildId: string;
+export interface Head extends ItemKey {
   isDue: boolean;
 }
 
@@ -58,15 +58,37 @@ export class QueueStore {
    * Returns the oldest open item of each of up to `limit` guilds after a guild. Needs one index lookup per guild,
    * however long the guilds' queues are.
    */
-  heads(afterGuildId: string, limit: number): Promise<Head[]> {
+  async heads(afterGuildId: string, limit: number): Promise<Head[]> {
+    if (await this.#database.isDistributed?.()) return this.#openHeads(afterGuildId, limit);
     return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
+  }
+
+  /** The same with Citus: reads open items until they are of `limit` guilds. */
+  async #openHeads(afterGuildId: string, limit: number): Promise<Head[]> {
+    const heads: Head[] = [];
+    let reached = afterGuildId;
+    for (let isLast = false; !isLast && heads.length < limit; ) {
+      const items = await this.#database.query<Head>(this.#statements.open, [reached]);
+      heads.push(...items.filter(({ guildId }, index) => guildId !== items[index - 1]?.guildId));
+      reached = items.at(-1)?.guildId ?? reached;
+      isLast = items.length < OPEN_READ;
+    }
+    return heads.slice(0, limit);
   }
 
   /**
    * Returns up to `limit` guilds after a guild that have open items, with up to `perGuild` due items of each; another
    * process may take these items first. Needs two index lookups per guild, however long the guilds' queues are.
    */
-  due(afterGuildId: string, limit: number, perGuild: number): Promise<GuildItems[]> {
+  async due(afterGuildId: string, limit: number, perGuild: number): Promise<GuildItems[]> {
+    if (await this.#database.isDistributed?.()) {
+      const heads = await this.#openHeads(afterGuildId, limit);
+      return byGuild(this.#database, heads, guildOf, async ([head]) => {
+        const { guildId } = head as Head;
+        const items = await this.#database.query<{ id: string }>(this.#statements.dueOf, [guildId, perGuild]);
+        return [{ guildId, ids: items.map(({ id }) => id) }];
+      });
+    }
     return this.#database.query(this.#statements.due, [afterGuildId, limit, perGuild]);
   }
 
@@ -99,6 +121,7 @@ export class QueueStore {
     limit: number,
     leaseMs: number,
   ): Promise<{ items: TakenItem[]; reached: string | undefined }> {
+    if (await this.#database.isDistributed?.()) return this.#takeOpenHeads(afterGuildId, limit, leaseMs);
     const rows = await this.#database.query<HeadRow>(this.#statements.takeHeads, [
       afterGuildId,
       leaseMs,
@@ -110,6 +133,21 @@ export class QueueStore {
       guildId === null ? [] : [{ guildId, id, attempts, lease, data: {} }],
     );
     return { items, reached: walk && !walk.isLast ? (walk.reached ?? undefined) : undefined };
+  }
+
+  /** The same with Citus: a statement for each item. */
+  async #takeOpenHeads(
+    afterGuildId: string,
+    limit: number,
+    leaseMs: number,
+  ): Promise<{ items: TakenItem[]; reached: string | undefined }> {
+    const heads = await this.#openHeads(afterGuildId, limit);
+    const items = await byGuild(this.#database, heads, guildOf, async ([head]) => {
+      const { guildId, id, isDue } = head as Head;
+      const item = isDue ? await this.take(guildId, id, leaseMs) : undefined;
+      return item ? [item] : [];
+    });
+    return { items, reached: heads.length === limit ? heads.at(-1)?.guildId : undefined };
   }
 
   /** Extends the item's lease. Returns false if the lease was lost. */

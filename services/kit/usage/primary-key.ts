@@ -27,5 +27,5 @@ export async function primaryKeyOf(database: Queryable, table: string): Promise<
  */
 export function inKeyOrder(table: string, key: readonly KeyColumn[], condition: string, limit: number): string {
   const order = key.length === 0 ? '' : ` ORDER BY ${key.map(({ name }) => name).join(', ')}`;
-  return `SELECT FROM ${table} WHERE ${condition}${order} LIMIT ${limit}`;
+  return `SELECT 1 FROM ${table} WHERE ${condition}${order} LIMIT ${limit}`;
 }

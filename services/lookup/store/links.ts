@@ -1,3 +1,4 @@
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres/pool.ts';
 
 export interface Link {
@@ -33,18 +34,22 @@ export type Account = { chatId: string } | { gameId: number };
 
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';
 
-const FIND_LINKS = prepared(
-  `SELECT wanted.request, link.*
+const FIND_LINKS = guildStatement(
+  6,
+  (andGuild) => `SELECT wanted.request, link.*
    FROM unnest((SELECT $1::int[]), (SELECT $2::text[]), (SELECT $3::text[])) AS wanted (request, guild_id, chat_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = wanted.guild_id AND chat_id = wanted.chat_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links
+     WHERE guild_id = wanted.guild_id AND chat_id = wanted.chat_id ${andGuild('links')} LIMIT 1
    ) AS link
    UNION ALL
    SELECT wanted.request, link.*
    FROM unnest((SELECT $4::int[]), (SELECT $5::text[]), (SELECT $6::bigint[])) AS wanted (request, guild_id, game_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = wanted.guild_id AND game_id = wanted.game_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links
+     WHERE guild_id = wanted.guild_id AND game_id = wanted.game_id ${andGuild('links')} LIMIT 1
    ) AS link`,
+  prepared,
 );
 
 /** A request for the links of users in a guild. */
@@ -58,19 +63,25 @@ export interface LinksRequest {
  * Reads the links for several requests in one statement. Returns a list for each request, with each link once.
  */
 export async function findLinks(on: Queryable, requests: readonly LinksRequest[]): Promise<Link[][]> {
+  const numbered = requests.map((request, number) => ({ ...request, number }));
+  const rows = await byGuild(on, numbered, guildOf, (part, run) =>
+    run<Link & { request: number }>(FIND_LINKS, accountsOf(part)),
+  );
+  // By chat account, because a request may name both accounts of a link.
+  const found = requests.map(() => new Map<string, Link>());
+  for (const { request, ...link } of rows) found[request]?.set(link.chatId, link);
+  return found.map((links) => [...links.values()]);
+}
+
+/** The values of FIND_LINKS: the number, guild and ID of each requested account, first of chat accounts, then of game accounts. */
+function accountsOf(requests: readonly (LinksRequest & { number: number })[]): unknown[] {
   const byChat = { requests: [] as number[], guilds: [] as string[], ids: [] as string[] };
   const byGame = { requests: [] as number[], guilds: [] as string[], ids: [] as number[] };
-  for (const [number, { guildId, chatIds = [], gameIds = [] }] of requests.entries()) {
+  for (const { number, guildId, chatIds = [], gameIds = [] } of requests) {
     for (const id of chatIds) add(byChat, number, guildId, id);
     for (const id of gameIds) add(byGame, number, guildId, id);
   }
-  const values = [byChat, byGame].flatMap(({ requests: numbers, guilds, ids }) => [numbers, guilds, ids]);
-  // By chat account, because a request may name both accounts of a link.
-  const found = requests.map(() => new Map<string, Link>());
-  for (const { request, ...link } of await on.query<Link & { request: number }>(FIND_LINKS, values)) {
-    found[request]?.set(link.chatId, link);
-  }
-  return found.map((links) => [...links.values()]);
+  return [byChat, byGame].flatMap(({ requests: numbers, guilds, ids }) => [numbers, guilds, ids]);
 }
 
 function add<Id>(

@@ -102,9 +102,9 @@ const lease = ({ guildId, id, lease: holder }: PreviewItem) => [guildId, id, hol
 /** Marks a preview as started. Returns false if the lease was lost. */
 export async function startPreview(on: Queryable, item: PreviewItem): Promise<boolean> {
   const started = await on.query(
-    `UPDATE members.binding_previews SET started_at = coalesce(started_at, clock_timestamp()),
-       progressed_at = CASE WHEN started_at IS NULL THEN clock_timestamp() ELSE progressed_at END
-     WHERE ${HELD} RETURNING 1`,
+    `UPDATE members.binding_previews SET started_at = coalesce(started_at, now),
+       progressed_at = CASE WHEN started_at IS NULL THEN now ELSE progressed_at END
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
     lease(item),
   );
   return started.length > 0;
@@ -138,8 +138,9 @@ export async function pausePreview(
 ): Promise<void> {
   await on.query(
     `UPDATE members.binding_previews SET cause = $4,
-       progressed_at = CASE WHEN $5 THEN clock_timestamp() ELSE progressed_at END,
-       attempts = CASE WHEN $5 THEN 0 ELSE attempts END WHERE ${HELD}`,
+       progressed_at = CASE WHEN $5 THEN now ELSE progressed_at END,
+       attempts = CASE WHEN $5 THEN 0 ELSE attempts END
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD}`,
     [...lease(item), cause, isWaiting],
   );
 }

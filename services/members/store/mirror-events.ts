@@ -34,8 +34,8 @@ export async function storeGuild(
      ON CONFLICT (guild_id) DO UPDATE SET (shard_count, shard_id, session_epoch, epoch, previous_epoch, gap_at,
          is_available, owner_id, roles, bot_roles, seen_at, version) =
        (excluded.shard_count, excluded.shard_id, excluded.session_epoch, excluded.epoch,
-        CASE WHEN guild.gap_at > clock_timestamp() - interval '5 minutes' THEN guild.previous_epoch ELSE guild.epoch END,
-        CASE WHEN guild.gap_at > clock_timestamp() - interval '5 minutes' THEN guild.gap_at ELSE clock_timestamp() END,
+        CASE WHEN excluded.seen_at - guild.gap_at < interval '5 minutes' THEN guild.previous_epoch ELSE guild.epoch END,
+        CASE WHEN excluded.seen_at - guild.gap_at < interval '5 minutes' THEN guild.gap_at ELSE excluded.seen_at END,
         true, excluded.owner_id, excluded.roles, excluded.bot_roles, excluded.seen_at,
         guild.version + 1)`,
     [guildId, shardCount, shardId, sessionEpoch, ownerId, JSON.stringify(roles), botRoles],

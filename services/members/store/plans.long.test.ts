@@ -121,7 +121,7 @@ const statements: [string, Run, string[]][] = [
   ['findKnownRanks', (on) => ranks.findKnownRanks(on, guildId, chatIds), ['known_ranks_pkey']],
   ['deleteKnownRanks', (on) => ranks.deleteKnownRanks(on, guildId, chatId), ['known_ranks_pkey']],
   ['retention of known ranks', retention('known_ranks', 'seen_at'), ['known_ranks_seen']],
-  ['nextRankPoll', (on) => polls.nextRankPoll(on, page), ['rank_polls_pkey']],
+  ['nextRankPoll', (on) => polls.nextRankPoll(on, page), ['rank_polls_pkey', 'rank_polls_pkey']],
   ...ofQueue(polls.RANK_POLLS, { name: 'rank_polls', due: 'rank_polls_due' }),
   ['findBegunNickname', (on) => nicknames.findBegunNickname(on, member), ['nickname_changes_pkey']],
   ['endNickname', (on) => nicknames.endNickname(on, member, { from: null, to: null }), ['nickname_changes_pkey']],

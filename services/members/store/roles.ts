@@ -18,7 +18,7 @@ export async function acquireLock(
      VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 ms')
      ON CONFLICT (guild_id, chat_id) DO UPDATE
        SET holder = excluded.holder, taken_at = excluded.taken_at, held_until = excluded.held_until
-       WHERE member_locks.held_until <= clock_timestamp()
+       WHERE member_locks.held_until <= excluded.taken_at
      RETURNING 1`,
     [guildId, chatId, holder, leaseMs],
   );

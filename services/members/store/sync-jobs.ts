@@ -131,8 +131,8 @@ const lease = ({ guildId, id, lease: holder }: JobItem) => [guildId, id, holder]
 /** Marks a job as running. Returns false if the job's lease was lost. */
 export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
   const started = await on.query(
-    `UPDATE members.sync_jobs SET state = 'running', started_at = coalesce(started_at, clock_timestamp())
-     WHERE ${HELD} RETURNING 1`,
+    `UPDATE members.sync_jobs SET state = 'running', started_at = coalesce(started_at, now)
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
     lease(item),
   );
   return started.length > 0;
@@ -150,8 +150,8 @@ export async function saveProgress(
   const saved = await on.query(
     `UPDATE members.sync_jobs SET position = $4, done = $5, changed = $6, failed = $7, errors = coalesce($8, errors),
        total = greatest(total, $5), attempts = 0, queue_attempts = 1, cause = NULL,
-       progressed_at = CASE WHEN position = $4 THEN progressed_at ELSE clock_timestamp() END
-     WHERE ${HELD} RETURNING 1`,
+       progressed_at = CASE WHEN position = $4 THEN progressed_at ELSE now END
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
     [...lease(item), position, done, changed, failed, errors && JSON.stringify(errors)],
   );
   if (saved.length > 0) item.attempts = 1;
@@ -167,8 +167,8 @@ export async function endAttempt(
 ): Promise<void> {
   await transaction.query(
     `UPDATE members.sync_jobs SET state = $3, cause = $4, attempts = attempts + 1,
-       finished_at = CASE WHEN $3 = 'failed' THEN clock_timestamp() END
-     WHERE guild_id = $1 AND id = $2`,
+       finished_at = CASE WHEN $3 = 'failed' THEN now END
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE guild_id = $1 AND id = $2`,
     [guildId, id, state, cause],
   );
 }

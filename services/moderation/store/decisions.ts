@@ -95,20 +95,26 @@ export async function insertPunishment(
   return inserted;
 }
 
+/** The punishments of a player in force, in one scope or in all. */
+const IN_FORCE = `guild_id = $1 AND game_id = $2 AND kind = $3 AND ended_at IS NULL AND expires_at > $4
+  AND ($5::bigint IS NULL OR place_id = $5)`;
+
 /**
  * Lifts a player's punishments in force in one scope, or in all scopes, and inserts their log rows and outbox rows in
  * one statement. Returns the lifted punishments.
  */
-export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {
+export async function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {
   const place = lift.placeId === undefined ? null : (lift.placeId ?? EVERYWHERE);
+  const scope = [guildId, lift.gameId, lift.kind, now, place];
+  // Citus does not count rows of the same statement in ON CONFLICT. The player is locked, so the number stays the same.
+  const count = (await on.isDistributed?.()) ? await countInForce(on, scope) : undefined;
   return on.query(
     `WITH lifted AS (
        UPDATE moderation.punishments SET ended_at = $4, updated_at = $4
-       WHERE guild_id = $1 AND game_id = $2 AND kind = $3 AND ended_at IS NULL AND expires_at > $4
-         AND ($5::bigint IS NULL OR place_id = $5)
+       WHERE ${IN_FORCE}
        RETURNING *
      ), numbered AS (
-       ${allocateNumbers('(SELECT count(*) FROM lifted)')}
+       ${allocateNumbers(count === undefined ? '(SELECT count(*) FROM lifted)' : '$11::bigint')}
      ), logged AS (
        INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at)
@@ -120,16 +126,21 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
      )
      SELECT ${PUNISHMENT_COLUMNS} FROM lifted`,
     [
-      guildId,
-      lift.gameId,
-      lift.kind,
-      now,
-      place,
+      ...scope,
       LIFT_ACTIONS[lift.kind],
       lift.reason,
       lift.moderatorGameId,
       lift.moderatorChatId,
       lift.sourceServerId,
+      ...(count === undefined ? [] : [count]),
     ],
   );
+}
+
+async function countInForce(on: Queryable, scope: readonly unknown[]): Promise<number> {
+  const [row] = await on.query<{ count: number }>(
+    `SELECT count(*) AS count FROM moderation.punishments WHERE ${IN_FORCE}`,
+    scope,
+  );
+  return row?.count ?? 0;
 }

@@ -1,3 +1,4 @@
+import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Punishment } from '../domain/punishment.ts';
 import type { ShieldEntry } from '../domain/shield-entry.ts';
@@ -6,24 +7,28 @@ import { ENTRY } from './shield.ts';
 
 /** The subquery is evaluated once; a bare clock_timestamp() is volatile and cannot use an index. */
 const NOW = '(SELECT clock_timestamp())';
+const EXPIRED = `ended_at IS NULL AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}`;
+
+const CLAIM_EXPIRED = guildStatement(
+  1,
+  (andGuild) => `WITH due AS MATERIALIZED (
+       SELECT guild_id, id FROM moderation.punishments
+       WHERE ${EXPIRED} ${andGuild('punishments')}
+       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+     ), ended AS (
+       UPDATE moderation.punishments SET ended_at = expires_at
+       WHERE (guild_id, id) IN (SELECT guild_id, id FROM due) ${andGuild('punishments')} RETURNING *
+     )
+     SELECT guild_id AS "guildId", ${PUNISHMENT_COLUMNS} FROM ended ORDER BY ended.expires_at, guild_id, ended.id`,
+);
 
 /**
  * Marks up to `limit` expired punishments as ended, the longest expired first, and returns them in this order. Rows that
  * another transaction has locked are left to that transaction.
  */
 export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(Punishment & { guildId: string })[]> {
-  return on.query(
-    `WITH due AS MATERIALIZED (
-       SELECT guild_id, id FROM moderation.punishments
-       WHERE ended_at IS NULL AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}
-       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-     ), ended AS (
-       UPDATE moderation.punishments SET ended_at = expires_at
-       WHERE (guild_id, id) IN (SELECT guild_id, id FROM due) RETURNING *
-     )
-     SELECT guild_id AS "guildId", ${PUNISHMENT_COLUMNS} FROM ended ORDER BY ended.expires_at, guild_id, ended.id`,
-    [limit],
-  );
+  const due = { table: 'moderation.punishments', condition: EXPIRED, order: 'expires_at', values: [], limit };
+  return inDueGuilds(on, due, (run) => run(CLAIM_EXPIRED, [limit]));
 }
 
 /**

@@ -52,8 +52,8 @@ export class MirrorTasks {
        GROUP BY game_id ORDER BY game_id
        ON CONFLICT (guild_id, game_id) DO UPDATE SET revision = task.revision + 1, attempts = 0, last_error = NULL,
          state = 'queued', finished_at = NULL,
-         queued_at = CASE WHEN task.state = 'queued' THEN task.queued_at ELSE clock_timestamp() END,
-         run_at = CASE WHEN task.leased_until > clock_timestamp() THEN task.run_at ELSE clock_timestamp() END`,
+         queued_at = CASE WHEN task.state = 'queued' THEN task.queued_at ELSE excluded.queued_at END,
+         run_at = CASE WHEN task.leased_until > excluded.run_at THEN task.run_at ELSE excluded.run_at END`,
       [guildId, gameIds],
     );
   }
@@ -85,8 +85,9 @@ export class MirrorTasks {
     if (deleted.length > 0) return false;
     await on.query(
       `UPDATE ${this.table.name} SET holder = NULL, leased_until = NULL, attempts = 0, last_error = NULL,
-         run_at = clock_timestamp()
-           + CASE WHEN revision = $4 THEN COALESCE($5::float8, 0) ELSE 0 END * interval '1 millisecond'
+         run_at = CASE WHEN revision = $4 THEN delayed ELSE now END
+       FROM (SELECT clock_timestamp() AS now,
+         clock_timestamp() + COALESCE($5::float8, 0) * interval '1 millisecond' AS delayed) AS clock
        WHERE guild_id = $1 AND game_id = $2 AND holder = $3`,
       values,
     );

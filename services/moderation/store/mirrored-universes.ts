@@ -82,13 +82,16 @@ export async function claimUniverse(on: Queryable, leaseMs: number): Promise<Uni
        WHERE run_at <= (SELECT clock_timestamp())
          AND (leased_until IS NULL OR leased_until <= (SELECT clock_timestamp()))
        ORDER BY run_at LIMIT 1 FOR UPDATE SKIP LOCKED
+     ), claimed AS (
+       UPDATE moderation.mirrored_universes universe
+       SET holder = $2::uuid, leased_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
+       FROM due WHERE universe.guild_id = due.guild_id AND universe.universe_id = due.universe_id
+       RETURNING universe.*
      )
-     UPDATE moderation.mirrored_universes universe
-     SET holder = $2::uuid, leased_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
-     FROM due WHERE universe.guild_id = due.guild_id AND universe.universe_id = due.universe_id
-     RETURNING universe.guild_id AS "guildId", universe.universe_id AS "universeId", exclude_alts AS "excludeAlts",
+     SELECT guild_id AS "guildId", universe_id AS "universeId", exclude_alts AS "excludeAlts",
        holder::text AS lease, log_read_to AS "logReadTo", reconcile_at <= clock_timestamp() AS "isReconciling",
-       reconciled_at IS NULL AS "isNew"`,
+       reconciled_at IS NULL AS "isNew"
+     FROM claimed`,
     [leaseMs, randomUUID()],
   );
   return claimed;

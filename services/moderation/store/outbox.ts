@@ -39,10 +39,10 @@ export const OUTBOX: QueueTable = {
     -- Only a decision that has failed before can have been a dead letter.
     taken.last_error IS NOT NULL AND EXISTS (
       SELECT FROM moderation.log later
-      WHERE later.guild_id = log.guild_id AND later.game_id = log.game_id AND later.place_id = log.place_id
+      WHERE later.guild_id = log.guild_id AND later.guild_id = $1 AND later.game_id = log.game_id AND later.place_id = log.place_id
         AND later.id > log.id AND (later.action IN ('ban', 'unban')) = (log.action IN ('ban', 'unban'))
         AND NOT EXISTS (SELECT FROM moderation.outbox waiting
-          WHERE waiting.guild_id = later.guild_id AND waiting.log_id = later.id AND waiting.delivered_at IS NULL)
+          WHERE waiting.guild_id = later.guild_id AND waiting.guild_id = $1 AND waiting.log_id = later.id AND waiting.delivered_at IS NULL)
     ) AS "isSuperseded"`,
-  join: 'JOIN moderation.log ON log.guild_id = taken.guild_id AND log.id = taken.log_id',
+  join: 'JOIN moderation.log ON log.guild_id = taken.guild_id AND log.guild_id = $1 AND log.id = taken.log_id',
 };

@@ -52,7 +52,7 @@ export function listActive(
 export async function countActive(on: Queryable, guildId: string, kind: Kind, limit: number): Promise<number> {
   const [row] = await on.query<{ punishments: number }>(
     `SELECT count(*)::int AS punishments FROM (
-       SELECT FROM moderation.punishments
+       SELECT 1 FROM moderation.punishments
        WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL AND expires_at > (SELECT clock_timestamp())
        ORDER BY expires_at, id LIMIT $3
      ) AS active`,

@@ -31,7 +31,7 @@ export async function putEntry(
      WHERE $10::int IS NULL
        OR EXISTS (SELECT FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
        OR $10 > (SELECT count(*) FROM (
-         SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
+         SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
        ) AS entries)
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
@@ -104,7 +104,7 @@ export function listUnexpired(
 export async function countEntries(on: Queryable, guildId: string, max: number): Promise<number> {
   const [row] = await on.query<{ entries: number }>(
     `SELECT count(*)::int AS entries FROM (
-       SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $2
+       SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $2
      ) AS counted`,
     [guildId, max],
   );

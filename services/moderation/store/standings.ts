@@ -1,17 +1,19 @@
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { ALL_GUILDS } from '../domain/shield-entry.ts';
 import type { StandingRow } from '../domain/standing.ts';
 import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
-const FIND_STANDINGS = prepared(
-  `SELECT requested.request, standing.*
+const FIND_STANDINGS = guildStatement(
+  5,
+  (andGuild) => `SELECT requested.request, standing.*
    FROM unnest((SELECT $1::int[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]))
      AS requested (request, guild_id, game_id, place_id)
    CROSS JOIN LATERAL (
      SELECT ${PUNISHMENT_COLUMNS}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
        NULL::timestamptz AS "flaggedAt"
      FROM moderation.punishments
-     WHERE guild_id = requested.guild_id AND punishments.game_id = requested.game_id
+     WHERE guild_id = requested.guild_id ${andGuild('punishments')} AND punishments.game_id = requested.game_id
        AND punishments.place_id IN (${EVERYWHERE}, requested.place_id)
        AND ended_at IS NULL AND expires_at > $5
      UNION ALL
@@ -21,6 +23,7 @@ const FIND_STANDINGS = prepared(
      WHERE guild_id IN (requested.guild_id, '${ALL_GUILDS}') AND shield.game_id = requested.game_id AND expires_at > $5
      OFFSET 0
    ) AS standing`,
+  prepared,
 );
 
 /** A request for the standings of players, which includes the punishments of a place unless `placeId` is null. */
@@ -39,8 +42,19 @@ export async function findStandings(
   requests: readonly StandingsRequest[],
   now: Date,
 ): Promise<StandingRow[][]> {
+  const numbered = requests.map((request, number) => ({ ...request, number }));
+  const rows = await byGuild(on, numbered, guildOf, (part, run) =>
+    run<StandingRow & { request: number }>(FIND_STANDINGS, [...playersOf(part), now]),
+  );
+  const found = requests.map((): StandingRow[] => []);
+  for (const { request, ...row } of rows) found[request]?.push(row);
+  return found;
+}
+
+/** The first values of FIND_STANDINGS: the number of the request, guild, ID and place of each requested player. */
+function playersOf(requests: readonly (StandingsRequest & { number: number })[]): unknown[] {
   const [numbers, guilds, games, places]: [number[], string[], number[], number[]] = [[], [], [], []];
-  for (const [number, { guildId, gameIds, placeId }] of requests.entries()) {
+  for (const { number, guildId, gameIds, placeId } of requests) {
     for (const gameId of gameIds) {
       numbers.push(number);
       guilds.push(guildId);
@@ -48,10 +62,5 @@ export async function findStandings(
       places.push(placeId ?? EVERYWHERE);
     }
   }
-  const found = requests.map((): StandingRow[] => []);
-  const values = [numbers, guilds, games, places, now];
-  for (const { request, ...row } of await on.query<StandingRow & { request: number }>(FIND_STANDINGS, values)) {
-    found[request]?.push(row);
-  }
-  return found;
+  return [numbers, guilds, games, places];
 }

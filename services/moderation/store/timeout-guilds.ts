@@ -1,6 +1,9 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { EVERYWHERE } from './columns.ts';
 
+/** The maximum number of guilds that are read to find one that can be compared. */
+const MAX_WAITING = 100;
+
 /** A guild that has turned the mirror on and whose mutes and timeouts are not all queued yet. */
 export interface ComparedGuild {
   guildId: string;
@@ -55,14 +58,27 @@ export async function noteNewGuilds(on: Queryable): Promise<void> {
  * that of another server, from which the database was restored.
  */
 export async function lockComparedGuild(transaction: Queryable): Promise<ComparedGuild | undefined> {
-  const [guild] = await transaction.query<ComparedGuild>(
-    `SELECT guild_id AS "guildId", mutes_after AS "mutesAfter", changes_after AS "changesAfter"
-     FROM moderation.timeout_guilds
-     WHERE compared_at IS NULL AND (complete_from <= pg_snapshot_xmin(pg_current_snapshot())
-       OR complete_from > pg_snapshot_xmax(pg_current_snapshot()))
-     ORDER BY guild_id LIMIT 1 FOR UPDATE SKIP LOCKED`,
+  const waiting = await transaction.query<{ guildId: string; completeFrom: string | null }>(
+    `SELECT guild_id AS "guildId", complete_from::text AS "completeFrom" FROM moderation.timeout_guilds
+     WHERE compared_at IS NULL AND complete_from IS NOT NULL ORDER BY guild_id LIMIT ${MAX_WAITING}`,
   );
-  return guild;
+  // After the guilds, so that no ID of this server is later than the snapshot; and apart from their table, because with
+  // Citus the nodes have other IDs than the coordinator, where all transactions are.
+  const [snapshot] = await transaction.query<{ oldest: string; next: string }>(
+    `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
+       pg_snapshot_xmax(pg_current_snapshot())::text AS next`,
+  );
+  for (const { guildId, completeFrom } of waiting) {
+    const from = BigInt(completeFrom ?? 0);
+    if (snapshot && from > BigInt(snapshot.oldest) && from <= BigInt(snapshot.next)) continue;
+    const [guild] = await transaction.query<ComparedGuild>(
+      `SELECT guild_id AS "guildId", mutes_after AS "mutesAfter", changes_after AS "changesAfter"
+       FROM moderation.timeout_guilds WHERE guild_id = $1 AND compared_at IS NULL FOR UPDATE SKIP LOCKED`,
+      [guildId],
+    );
+    if (guild) return guild;
+  }
+  return undefined;
 }
 
 /**
@@ -77,7 +93,8 @@ export async function moveComparedGuild(
 ): Promise<boolean> {
   const moved = await transaction.query(
     `UPDATE moderation.timeout_guilds SET mutes_after = $4, changes_after = $5,
-       compared_at = CASE WHEN $6 THEN clock_timestamp() END
+       compared_at = CASE WHEN $6 THEN now END
+     FROM (SELECT clock_timestamp() AS now) AS clock
      WHERE guild_id = $1 AND mutes_after = $2 AND changes_after = $3 AND compared_at IS NULL RETURNING 1`,
     [from.guildId, from.mutesAfter, from.changesAfter, to.mutesAfter, to.changesAfter, isEnd],
   );

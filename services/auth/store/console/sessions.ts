@@ -1,3 +1,4 @@
+import { byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable, type Transaction } from '#kit/postgres/pool.ts';
 import type { GuildRole } from '#proto/console/roles.ts';
 import type { Provider } from '../../domain/console/identity.ts';
@@ -101,19 +102,21 @@ export interface SessionInGuild extends SessionRow {
   isSuspended: boolean;
 }
 
-const SESSIONS_IN_GUILDS = prepared(
-  `SELECT found.*
+const SESSIONS_IN_GUILDS = guildStatement(
+  4,
+  (andGuild) => `SELECT found.*
    FROM unnest((SELECT $1::bytea[]), (SELECT $2::text[])) WITH ORDINALITY AS requested (hash, guild, position)
    LEFT JOIN LATERAL (
      SELECT ${SESSION}, s.guilds -> requested.guild ->> 'role' AS "platformRole", a.role AS "givenRole",
        g.guild_id IS NOT NULL AS "isKnown", g.suspended_at IS NOT NULL AS "isSuspended"
      FROM auth.sessions s
-     LEFT JOIN auth.guilds g ON g.guild_id = requested.guild
-     LEFT JOIN auth.guild_access a ON a.guild_id = requested.guild AND a.chat_id = s.chat_id
+     LEFT JOIN auth.guilds g ON g.guild_id = requested.guild ${andGuild('g')}
+     LEFT JOIN auth.guild_access a ON a.guild_id = requested.guild ${andGuild('a')} AND a.chat_id = s.chat_id
      WHERE s.guild_id = '' AND s.token_hash = requested.hash AND s.used_at > $3 AND s.created_at > $4
      LIMIT 1
    ) AS found ON true
    ORDER BY requested.position`,
+  prepared,
 );
 
 /**
@@ -125,15 +128,13 @@ export async function selectInGuilds(
   sessions: readonly { tokenHash: Buffer; guildId: string }[],
   { usedAfter, createdAfter }: SessionWindow,
 ): Promise<(SessionInGuild | undefined)[]> {
-  const hashes = sessions.map(({ tokenHash }) => tokenHash);
-  const guildIds = sessions.map(({ guildId }) => guildId);
-  const rows = await database.query<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, [
-    hashes,
-    guildIds,
-    usedAfter,
-    createdAfter,
-  ]);
-  return rows.map((row) => (row.sessionId === null ? undefined : row));
+  return byGuildInOrder(database, sessions, guildOf, async (part, run) => {
+    const hashes = part.map(({ tokenHash }) => tokenHash);
+    const guildIds = part.map((session) => session.guildId);
+    const values = [hashes, guildIds, usedAfter, createdAfter];
+    const rows = await run<SessionInGuild | { sessionId: null }>(SESSIONS_IN_GUILDS, values);
+    return rows.map((row) => (row.sessionId === null ? undefined : row));
+  });
 }
 
 /** Returns the guilds that the provider reported for a session. */

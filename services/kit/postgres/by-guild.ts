@@ -1,0 +1,124 @@
+import pLimit from 'p-limit';
+import type { Queryable, Row } from './pool.ts';
+import type { Statement } from './statements.ts';
+
+/** The maximum number of statements of one batch at the same time. */
+const CONCURRENCY = 4;
+
+/** The guild of a row, for `byGuild`. */
+export const guildOf = ({ guildId }: { guildId: string }) => guildId;
+
+/** The guild of a list of guilds, for `byGuild`. */
+export const itself = (guildId: string) => guildId;
+
+/** A statement for rows of many guilds, and the same statement for those of one guild. */
+export interface GuildStatement {
+  all: Statement;
+  /** Has the guild as an additional last parameter. */
+  one: Statement;
+}
+
+/**
+ * Writes a statement for many guilds and for one. `write` gets a function that returns SQL to append to a condition: nothing,
+ * or that a table has rows of the guild, such as `AND keys.guild_id = $3` for the table `keys` of a statement with two
+ * `parameters` of its own. `make` is `prepared` or `longRunning`, if needed.
+ */
+export function guildStatement(
+  parameters: number,
+  write: (andGuild: (table: string) => string) => string,
+  make: (text: string) => Statement = (text) => text,
+): GuildStatement {
+  return {
+    all: make(write(() => '')),
+    one: make(write((table) => `AND ${table}.guild_id = $${parameters + 1}::text`)),
+  };
+}
+
+/** Runs the form of a statement that fits: for all guilds of a batch, or for one of them. */
+type Run = <Result extends object = Row>(statement: GuildStatement, values: readonly unknown[]) => Promise<Result[]>;
+
+const runForAll =
+  (on: Queryable): Run =>
+  (statement, values) =>
+    on.query(statement.all, values);
+
+const runForOne =
+  (on: Queryable, guildId: string): Run =>
+  (statement, values) =>
+    on.query(statement.one, [...values, guildId]);
+
+/**
+ * Runs a statement for rows of many guilds: once, or with Citus once for each guild, because a statement that is limited
+ * to one guild runs on one node. `work` gets the rows and the function that runs their statement. Returns the results of
+ * all runs, those of a guild together.
+ */
+export async function byGuild<Item, Result>(
+  on: Queryable,
+  items: readonly Item[],
+  guildOfItem: (item: Item) => string,
+  work: (items: readonly Item[], run: Run) => Promise<readonly Result[]>,
+): Promise<Result[]> {
+  if (items.length === 0) return [];
+  if (!(await on.isDistributed?.())) return [...(await work(items, runForAll(on)))];
+  const guilds = [...Map.groupBy(items, guildOfItem)];
+  // A transaction has one connection, and locks rows in the order of its items.
+  const limit = pLimit('afterCommit' in on ? 1 : CONCURRENCY);
+  const results = guilds.map(([guildId, ofGuild]) => limit(() => work(ofGuild, runForOne(on, guildId))));
+  return (await Promise.all(results)).flat();
+}
+
+/** Like `byGuild`, for a statement that returns one row for each item, in their order: so does this function. */
+export async function byGuildInOrder<Item, Result>(
+  on: Queryable,
+  items: readonly Item[],
+  guildOfItem: (item: Item) => string,
+  work: (items: readonly Item[], run: Run) => Promise<readonly Result[]>,
+): Promise<Result[]> {
+  const placed = items.map((item, place) => ({ item, place }));
+  const found = await byGuild(
+    on,
+    placed,
+    ({ item }) => guildOfItem(item),
+    async (part, run) => {
+      const results = await work(
+        part.map(({ item }) => item),
+        run,
+      );
+      return results.map((result, index) => ({ result, place: part[index]?.place ?? 0 }));
+    },
+  );
+  return found.toSorted((a, b) => a.place - b.place).map(({ result }) => result);
+}
+
+export interface DueRows {
+  /** The table, with its schema. */
+  table: string;
+  /** The SQL condition for the rows that are due, and the expression by which the longest due come first. */
+  condition: string;
+  order: string;
+  values: readonly unknown[];
+  /** The maximum number of rows. */
+  limit: number;
+}
+
+/**
+ * Runs a statement that locks the rows that are due, of any guild: once, or with Citus for each guild that has such rows,
+ * until there are `limit` of them. `work` gets the function that runs the statement.
+ */
+export async function inDueGuilds<Result>(
+  on: Queryable,
+  { table, condition, order, values, limit }: DueRows,
+  work: (run: Run) => Promise<readonly Result[]>,
+): Promise<Result[]> {
+  if (!(await on.isDistributed?.())) return [...(await work(runForAll(on)))];
+  const rows = await on.query<{ guildId: string }>(
+    `SELECT guild_id AS "guildId" FROM ${table} WHERE ${condition} ORDER BY ${order} LIMIT ${limit}`,
+    values,
+  );
+  const found: Result[] = [];
+  for (const guildId of new Set(rows.map((row) => row.guildId))) {
+    if (found.length >= limit) break;
+    found.push(...(await work(runForOne(on, guildId))));
+  }
+  return found;
+}
