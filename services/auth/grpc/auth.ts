@@ -9,6 +9,7 @@ import { guildId } from '#proto/rest/schemas.ts';
 import { parseKeyId } from '../domain/key.ts';
 import type { Requests } from '../domain/requests.ts';
 import type { Watchers } from '../domain/watchers.ts';
+import { recordUse, type KeyUse as StoredKeyUse } from '../store/key-uses.ts';
 import * as store from '../store/keys.ts';
 import type { RequestReport } from '../store/requests.ts';
 import type { AuthTelemetry } from '../telemetry.ts';
@@ -75,7 +76,7 @@ export function authHandlers({
       });
     },
     recordUse: async ({ uses }) => {
-      await store.recordUse(database, readUses(uses), now());
+      await recordUse(database, readUses(uses), now());
       return {};
     },
     reportRequests: async (request) => {
@@ -95,7 +96,7 @@ function checkHashes(keys: readonly KeyHash[]): void {
   if (faults.length > 0) throw invalidRequest(faults);
 }
 
-function readUses(uses: readonly KeyUse[]): store.KeyUse[] {
+function readUses(uses: readonly KeyUse[]): StoredKeyUse[] {
   if (uses.length > MAX_USES) {
     throw invalidRequest([{ path: 'request.uses', message: `must hold at most ${MAX_USES}` }]);
   }

@@ -5,6 +5,7 @@ import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } fro
 import { countGenericPlanRuns, nodesOf, scansOf } from '#test/postgres/explain.ts';
 import * as audit from './audit.ts';
 import { findSecret, selectGuilds, setSuspended } from './guilds.ts';
+import { recordUse } from './key-uses.ts';
 import * as store from './keys.ts';
 
 const GUILDS = 10_000;
@@ -61,7 +62,7 @@ test.each([
     [
       'recordUse',
       (db) =>
-        store.recordUse(
+        recordUse(
           db,
           requested.map((guildId) => ({ guildId, number: 5, usedAt: now })),
           now,

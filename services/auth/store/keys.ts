@@ -1,4 +1,4 @@
-import { byGuild, byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
@@ -273,32 +273,4 @@ export async function verifyHashes(
     const rows = await run<Grant | { number: null }>(VERIFY_HASHES, values);
     return rows.map((row) => (row.number === null ? null : row));
   });
-}
-
-export interface KeyUse extends KeyRef {
-  usedAt: Date;
-}
-
-const RECORD_USE = guildStatement(
-  4,
-  (andGuild) => `WITH used AS (
-       SELECT guild_id, number, least(max(used_at), $4) AS used_at
-       FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u (guild_id, number, used_at)
-       GROUP BY guild_id, number),
-     locked AS (
-       SELECT k.guild_id, k.number, used.used_at FROM auth.keys k JOIN used USING (guild_id, number)
-       WHERE (k.last_used_at IS NULL OR k.last_used_at <= used.used_at - interval '1 minute') ${andGuild('k')}
-       ORDER BY k.guild_id, k.number FOR NO KEY UPDATE OF k)
-     UPDATE auth.keys k SET last_used_at = locked.used_at
-     FROM locked WHERE k.guild_id = locked.guild_id AND k.number = locked.number ${andGuild('k')}`,
-);
-
-/**
- * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more: a key is written at
- * most once a minute, however many gateways report its use, and its time of last use is at most two minutes behind.
- */
-export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
-  await byGuild(database, uses, guildOf, (part, run) =>
-    run(RECORD_USE, [part.map(guildOf), part.map((use) => use.number), part.map((use) => use.usedAt), now]),
-  );
 }
