@@ -80,9 +80,8 @@ export async function reserveCommands(
 
 const ADD_LIVE_SERVERS = guildStatement(
   3,
-  (
-    andGuild,
-  ) => `UPDATE activity.guilds SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
+  (andGuild) => `UPDATE activity.guilds
+     SET live_servers = live_servers + added, next_lapse_at = least(next_lapse_at, earliest)
      FROM unnest($1::text[], $2::int[], $3::timestamptz[]) AS change (guild_id, added, earliest)
      WHERE guilds.guild_id = change.guild_id ${andGuild('guilds')}`,
 );

@@ -53,8 +53,11 @@ export const RECORD = `command_id AS "commandId", place AS sequence, server_id A
   expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
   error, acked_at AS "ackedAt", delivered, succeeded, failed, rejected, unacknowledged`;
 
-/** SQL that counts the deliveries and acknowledgements of each shared command of some guilds at the time $2. */
-export const outcomeJoin = (andGuilds: string) => `LEFT JOIN LATERAL (
+/**
+ * SQL that counts the deliveries and acknowledgements of each shared command at the time $2. `andGuild` limits the deliveries to
+ * the guild of the statement, such as `AND deliveries.guild_id = $1`.
+ */
+export const outcomeJoin = (andGuild: string) => `LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS delivered,
       count(*) FILTER (WHERE status = 'success')::int AS succeeded,
       count(*) FILTER (WHERE status = 'failed')::int AS failed,
@@ -62,10 +65,10 @@ export const outcomeJoin = (andGuilds: string) => `LEFT JOIN LATERAL (
       count(*) FILTER (WHERE attempt > 0 AND acked_at IS NULL AND expires_at <= $2)::int AS unacknowledged
     FROM activity.deliveries
     WHERE deliveries.guild_id = commands.guild_id AND deliveries.command_id = commands.command_id
-      ${andGuilds}
+      ${andGuild}
   ) AS outcome ON server_id = ''`;
 
-/** The same for the commands of the guild $1. */
+/** The counts of the commands of the guild $1. */
 const OUTCOME_JOIN = outcomeJoin('AND deliveries.guild_id = $1');
 
 export interface CommandFilter {

@@ -169,9 +169,9 @@ const CHECK_SILENT = guildStatement(
 );
 
 /**
- * Checks up to `limit` open sessions that may have missed their heartbeats, the longest due first; fewer if they are very long.
- * Ends those without a heartbeat since `silentSince` as of their last heartbeat, and lets the others be checked again when they would
- * have lapsed. Returns the ended sessions, and if more sessions may be due.
+ * Checks up to `limit` open sessions whose next check is due, the most overdue first; fewer if they are very long. A session without
+ * a heartbeat since `silentSince` ends at the time of its last heartbeat. For the others the time of the next check is set. Returns the
+ * ended sessions, and whether more checks may be due.
  */
 export async function endSilent(
   on: Queryable,
@@ -187,7 +187,7 @@ export async function endSilent(
   const due = checked[0]?.due ?? 0;
   return {
     ended: checked.filter(({ endedAt }) => endedAt !== null),
-    mayFindMore: due === limit || due > checked.length,
+    mayFindMore: checked.length >= limit || due > checked.length,
   };
 }
 

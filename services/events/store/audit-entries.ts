@@ -69,7 +69,8 @@ export function takeAuditEntries(on: Queryable, afterGuildId: string, takenMs: n
 const TAKE = guildStatement(
   2,
   (andGuild) => `WITH RECURSIVE guilds AS (
-    (SELECT guild_id, 1 AS place FROM events.audit_entries WHERE guild_id > $1 ${andGuild('audit_entries')} ORDER BY guild_id LIMIT 1)
+    (SELECT guild_id, 1 AS place FROM events.audit_entries WHERE guild_id > $1 ${andGuild('audit_entries')}
+      ORDER BY guild_id LIMIT 1)
     UNION ALL
     SELECT next.guild_id, place + 1 FROM guilds, LATERAL (
       SELECT guild_id FROM events.audit_entries WHERE guild_id > guilds.guild_id ${andGuild('audit_entries')}

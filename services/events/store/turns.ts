@@ -111,7 +111,7 @@ const attemptValues = (outcome: Outcome | undefined) => {
   return [eventId, seq, attempt, status, latencyMs, error, answer, outcome?.retrySeconds];
 };
 
-/** The columns of an endpoint that an attempt changes; $3 is true after a success, and $4 if the attempt was slow. `clock` has the time. */
+/** SQL assignments for an endpoint after an attempt. $3: it succeeded; $4: it was slow. The statement needs a table `clock` with the time. */
 const AFTER_ATTEMPT = `failing_since = CASE WHEN $3::boolean THEN NULL
       WHEN NOT $3::boolean THEN COALESCE(failing_since, clock.now) ELSE failing_since END,
     is_slow = COALESCE($4::boolean, is_slow)`;

@@ -104,7 +104,7 @@ export class UserExport {
     );
   }
 
-  /** The same with Citus: reads rows until they are of enough guilds, and searches each of these. */
+  /** `searchTable` with Citus: reads the guilds of pages of rows, and then searches each guild with a statement of its own. */
   async #searchGuilds(table: string, searches: readonly Search[], after: string | undefined): Promise<SearchedGuild[]> {
     const guilds = new Set<string>();
     let reached = after;

@@ -19,9 +19,9 @@ export interface GuildStatement {
 }
 
 /**
- * Writes a statement for many guilds and for one. `write` gets a function that returns SQL to append to a condition: nothing,
- * or that a table has rows of the guild, such as `AND keys.guild_id = $3` for the table `keys` of a statement with two
- * `parameters` of its own. `make` is `prepared` or `longRunning`, if needed.
+ * Creates both texts of a statement. `parameters` is the number of parameters that both have. `write` returns the text, and
+ * calls `andGuild` for each table: it returns '' in the text for all guilds, and in the text for one guild a condition on the next
+ * parameter, such as ` AND keys.guild_id = $3`. `make` may be `prepared` or `longRunning`.
  */
 export function guildStatement(
   parameters: number,
@@ -48,9 +48,9 @@ const runForOne =
     on.query(statement.one, [...values, guildId]);
 
 /**
- * Runs a statement for rows of many guilds: once, or with Citus once for each guild, because a statement that is limited
- * to one guild runs on one node. `work` gets the rows and the function that runs their statement. Returns the results of
- * all runs, those of a guild together.
+ * Runs a statement for rows of many guilds. On one PostgreSQL it is executed once with all rows. With Citus it is executed once
+ * for each guild, because Citus executes a statement with the ID of one guild on a single node. `work` gets the rows and the
+ * function that executes the statement. Returns the results of all executions, grouped by guild.
  */
 export async function byGuild<Item, Result>(
   on: Queryable,
@@ -67,7 +67,7 @@ export async function byGuild<Item, Result>(
   return (await Promise.all(results)).flat();
 }
 
-/** Like `byGuild`, for a statement that returns one row for each item, in their order: so does this function. */
+/** Like `byGuild`, for a statement that returns one result per item in the order of its items. Returns the results in that order. */
 export async function byGuildInOrder<Item, Result>(
   on: Queryable,
   items: readonly Item[],
@@ -93,7 +93,7 @@ export async function byGuildInOrder<Item, Result>(
 export interface DueRows {
   /** The table, with its schema. */
   table: string;
-  /** The SQL condition for the rows that are due, and the expression by which the longest due come first. */
+  /** The SQL condition that selects the rows to process, and the ORDER BY expression that puts the most overdue row first. */
   condition: string;
   order: string;
   values: readonly unknown[];
@@ -102,8 +102,9 @@ export interface DueRows {
 }
 
 /**
- * Runs a statement that locks the rows that are due, of any guild: once, or with Citus for each guild that has such rows,
- * until there are `limit` of them. `work` gets the function that runs the statement.
+ * Runs a statement that locks and changes due rows of any guild. On one PostgreSQL it is executed once. With Citus a SELECT
+ * without locks first finds the guilds with due rows, and the statement is executed for one guild after the other until it has
+ * returned `limit` rows. `work` gets the function that executes the statement.
  */
 export async function inDueGuilds<Result>(
   on: Queryable,

@@ -7,7 +7,7 @@ const ROWS = ['1', '2', '1', '3'].map((guildId, number) => ({ guildId, number })
 const STATEMENT = guildStatement(1, (andGuild) => `DELETE FROM tasks WHERE number = ANY($1) ${andGuild('tasks')}`);
 const numbersOf = (rows: readonly { number: number }[]) => rows.map(({ number }) => number);
 
-/** A database with or without Citus that records what it is sent; each statement returns the rows of `result`. */
+/** Records the statements and values that it gets, and returns `result` for each; `isDistributed` is true as with Citus. */
 function database(isDistributed: boolean, result: object[] = []): Queryable & { sent: [Statement, unknown][] } {
   const sent: [Statement, unknown][] = [];
   return {

@@ -63,7 +63,7 @@ export class QueueStore {
     return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
   }
 
-  /** The same with Citus: reads open items until they are of `limit` guilds. */
+  /** `heads` with Citus: reads pages of open items until they belong to `limit` guilds or no items are left. */
   async #openHeads(afterGuildId: string, limit: number): Promise<Head[]> {
     const heads: Head[] = [];
     let reached = afterGuildId;
@@ -135,7 +135,7 @@ export class QueueStore {
     return { items, reached: walk && !walk.isLast ? (walk.reached ?? undefined) : undefined };
   }
 
-  /** The same with Citus: a statement for each item. */
+  /** `takeHeads` with Citus: leases each item with a statement of its own. */
   async #takeOpenHeads(
     afterGuildId: string,
     limit: number,

@@ -67,7 +67,7 @@ export async function findLinks(on: Queryable, requests: readonly LinksRequest[]
   const rows = await byGuild(on, numbered, guildOf, (part, run) =>
     run<Link & { request: number }>(FIND_LINKS, accountsOf(part)),
   );
-  // By chat account, because a request may name both accounts of a link.
+  // The key is the chat account, so that a link occurs once even if the request names both of its accounts.
   const found = requests.map(() => new Map<string, Link>());
   for (const { request, ...link } of rows) found[request]?.set(link.chatId, link);
   return found.map((links) => [...links.values()]);

@@ -23,8 +23,8 @@ const CLAIM_EXPIRED = guildStatement(
 );
 
 /**
- * Marks up to `limit` expired punishments as ended, the longest expired first, and returns them in this order. Rows that
- * another transaction has locked are left to that transaction.
+ * Marks up to `limit` expired punishments as ended and returns them, both in the order of their expiry times. Skips rows that
+ * another transaction has locked.
  */
 export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(Punishment & { guildId: string })[]> {
   const due = { table: 'moderation.punishments', condition: EXPIRED, order: 'expires_at', values: [], limit };
