@@ -6,44 +6,60 @@ import { databaseRows } from './database.ts';
  */
 export class DatabaseTime {
   readonly #url: string;
+  /** Citus allows a clock in changes that is STABLE only (deploy/citus/clock.ts). */
+  readonly #volatility: 'STABLE' | 'VOLATILE';
+  /** Milliseconds by which the clock is ahead, of the real one or of the time at which it was stopped. */
+  #shift = 0;
+  /** Unix milliseconds; undefined while the clock runs. */
+  #stoppedAt: number | undefined;
 
-  private constructor(url: string) {
+  private constructor(url: string, volatility: 'STABLE' | 'VOLATILE') {
     this.#url = url;
+    this.#volatility = volatility;
   }
 
   /** Connections that are opened afterwards use this clock, which runs like the real one until it is moved. */
   static async control(url: string): Promise<DatabaseTime> {
+    const [row] = await databaseRows<{ isDistributed: boolean }>(
+      url,
+      `SELECT to_regnamespace('coordinator_clock') IS NOT NULL AS "isDistributed"`,
+    );
+    const time = new DatabaseTime(url, row?.isDistributed ? 'STABLE' : 'VOLATILE');
+    await databaseRows(url, 'CREATE SCHEMA test_time');
+    await time.#replaceClock();
     const name = new URL(url).pathname.slice(1);
-    for (const statement of [
-      'CREATE SCHEMA test_time',
-      'CREATE TABLE test_time.shift (by interval NOT NULL, stopped_at timestamptz)',
-      `INSERT INTO test_time.shift VALUES ('0')`,
-      // Hides the real function, which is still available as pg_catalog.clock_timestamp().
-      `CREATE FUNCTION test_time.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-         'SELECT COALESCE(stopped_at, pg_catalog.clock_timestamp()) + by FROM test_time.shift'`,
-      `ALTER DATABASE "${name}" SET search_path = test_time, pg_catalog, public`,
-    ]) {
-      await databaseRows(url, statement);
-    }
-    return new DatabaseTime(url);
+    await databaseRows(url, `ALTER DATABASE "${name}" SET search_path = test_time, pg_catalog, public`);
+    return time;
   }
 
   /** Moves the clock forward, or backward if negative. */
   async advance(milliseconds: number): Promise<void> {
-    await databaseRows(this.#url, `UPDATE test_time.shift SET by = by + $1::float8 * interval '1 millisecond'`, [
-      milliseconds,
-    ]);
+    this.#shift += milliseconds;
+    await this.#replaceClock();
   }
 
   /** Lets the clock run like the real one again, after `stopAt`. */
   async run(): Promise<void> {
-    await databaseRows(this.#url, `UPDATE test_time.shift SET by = '0', stopped_at = NULL`);
+    this.#shift = 0;
+    this.#stoppedAt = undefined;
+    await this.#replaceClock();
   }
 
   /** Stops the clock at a time, in Unix milliseconds; `advance` still moves it. */
   async stopAt(time: number): Promise<void> {
-    await databaseRows(this.#url, `UPDATE test_time.shift SET by = '0', stopped_at = to_timestamp($1::float8 / 1000)`, [
-      time,
-    ]);
+    this.#shift = 0;
+    this.#stoppedAt = time;
+    await this.#replaceClock();
+  }
+
+  /** The function hides the real one, which is still available as pg_catalog.clock_timestamp(). */
+  async #replaceClock(): Promise<void> {
+    const now =
+      this.#stoppedAt === undefined ? 'pg_catalog.clock_timestamp()' : `to_timestamp(${this.#stoppedAt / 1000})`;
+    await databaseRows(
+      this.#url,
+      `CREATE OR REPLACE FUNCTION test_time.clock_timestamp() RETURNS timestamptz LANGUAGE sql ${this.#volatility}
+         AS $$SELECT ${now} + ${this.#shift} * interval '1 millisecond'$$`,
+    );
   }
 }

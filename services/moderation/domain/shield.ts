@@ -127,12 +127,12 @@ export class Shield {
       return;
     }
     await store.lockList(transaction, entry.guildId);
-    const put = await store.putEntry(transaction, entry, maxEntries);
-    if (!put) {
+    const replaced = await store.lockEntry(transaction, entry.guildId, entry.gameId);
+    if (!(await store.putEntry(transaction, entry, maxEntries))) {
       const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
       throw quotaExceeded('shield_entries', maxEntries, message);
     }
-    await events.record(transaction, [events.shieldAdded(entry, put.replaced)]);
+    await events.record(transaction, [events.shieldAdded(entry, replaced)]);
   }
 
   /** Deletes an entry and records its event. Returns undefined if there is no entry. */

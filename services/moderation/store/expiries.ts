@@ -33,19 +33,20 @@ export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(
 
 /**
  * Marks the expiry of up to `limit` entries of guilds' flagged lists as reported, the longest expired first, and returns
- * the entries in this order. The entries stay in the lists until they are removed.
+ * the entries in the order of their expiry times. The entries stay in the lists until they are removed.
+ *
+ * The change is not in a WITH query, because Citus would then change one of the copies of the table only; and the order of
+ * the entries is complete, so that it changes the same rows of each copy.
  */
-export function claimExpiredEntries(on: Queryable, limit: number): Promise<ShieldEntry[]> {
-  return on.query(
-    `WITH due AS MATERIALIZED (
+export async function claimExpiredEntries(on: Queryable, limit: number): Promise<ShieldEntry[]> {
+  const claimed = await on.query<ShieldEntry & { expiresAt: Date }>(
+    `UPDATE moderation.shield SET expiry_reported_to = expires_at
+     WHERE expires_at > expiry_reported_to AND (guild_id, game_id) IN (
        SELECT guild_id, game_id FROM moderation.shield
        WHERE guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}
-       ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-     ), reported AS (
-       UPDATE moderation.shield SET expiry_reported_to = expires_at
-       WHERE (guild_id, game_id) IN (SELECT guild_id, game_id FROM due) RETURNING *
-     )
-     SELECT ${ENTRY} FROM reported ORDER BY reported.expires_at, guild_id, game_id`,
+       ORDER BY expires_at, guild_id, game_id LIMIT $1
+     ) RETURNING ${ENTRY}`,
     [limit],
   );
+  return claimed.toSorted((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime());
 }

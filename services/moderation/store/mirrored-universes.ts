@@ -74,27 +74,31 @@ export interface UniverseCheck extends MirroredUniverse {
   isNew: boolean;
 }
 
+const DUE = `run_at <= (SELECT clock_timestamp()) AND (leased_until IS NULL OR leased_until <= (SELECT clock_timestamp()))`;
+
+/** The number of due universes that a process tries to lease, in case other processes lease some of them first. */
+const MAX_TRIED = 20;
+
 /** Leases the universe that is due for longest; undefined if there is none. */
 export async function claimUniverse(on: Queryable, leaseMs: number): Promise<UniverseCheck | undefined> {
-  const [claimed] = await on.query<UniverseCheck>(
-    `WITH due AS MATERIALIZED (
-       SELECT guild_id, universe_id FROM moderation.mirrored_universes
-       WHERE run_at <= (SELECT clock_timestamp())
-         AND (leased_until IS NULL OR leased_until <= (SELECT clock_timestamp()))
-       ORDER BY run_at LIMIT 1 FOR UPDATE SKIP LOCKED
-     ), claimed AS (
-       UPDATE moderation.mirrored_universes universe
-       SET holder = $2::uuid, leased_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
-       FROM due WHERE universe.guild_id = due.guild_id AND universe.universe_id = due.universe_id
-       RETURNING universe.*
-     )
-     SELECT guild_id AS "guildId", universe_id AS "universeId", exclude_alts AS "excludeAlts",
-       holder::text AS lease, log_read_to AS "logReadTo", reconcile_at <= clock_timestamp() AS "isReconciling",
-       reconciled_at IS NULL AS "isNew"
-     FROM claimed`,
-    [leaseMs, randomUUID()],
+  const due = await on.query<Pick<UniverseCheck, 'guildId' | 'universeId'>>(
+    `SELECT guild_id AS "guildId", universe_id AS "universeId" FROM moderation.mirrored_universes
+     WHERE ${DUE} ORDER BY run_at LIMIT ${MAX_TRIED}`,
   );
-  return claimed;
+  for (const { guildId, universeId } of due) {
+    // Not in one statement with the SELECT: with Citus each copy of the table would choose its universe for itself.
+    const [claimed] = await on.query<UniverseCheck>(
+      `UPDATE moderation.mirrored_universes
+       SET holder = $4::uuid, leased_until = clock_timestamp() + $3::float8 * interval '1 millisecond'
+       WHERE guild_id = $1 AND universe_id = $2 AND ${DUE}
+       RETURNING guild_id AS "guildId", universe_id AS "universeId", exclude_alts AS "excludeAlts",
+         holder::text AS lease, log_read_to AS "logReadTo", reconcile_at <= (SELECT clock_timestamp()) AS "isReconciling",
+         reconciled_at IS NULL AS "isNew"`,
+      [guildId, universeId, leaseMs, randomUUID()],
+    );
+    if (claimed) return claimed;
+  }
+  return undefined;
 }
 
 const HELD = 'guild_id = $1 AND universe_id = $2 AND holder = $3';
@@ -144,9 +148,9 @@ export async function endReconciliation(
     `UPDATE moderation.mirrored_universes SET reconciled_at = clock_timestamp(), compared = $4, drifted = $5,
        -- A comparison that was requested meanwhile stays due.
        reconcile_at = CASE WHEN reconcile_at > $6 THEN reconcile_at
-         ELSE date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * random()) * interval '1 hour' END
+         ELSE date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * $7::float8) * interval '1 hour' END
      WHERE ${HELD}`,
-    [guildId, universeId, lease, compared, drifted, startedAt],
+    [guildId, universeId, lease, compared, drifted, startedAt, Math.random()],
   );
 }
 

@@ -156,7 +156,7 @@ export async function markForReading(
 ): Promise<void> {
   await transaction.query(
     `INSERT INTO moderation.restrictions AS mirror (guild_id, game_id, universe_id, place_id, needs_read, drifted_at, ends_at)
-     SELECT $1, game_id, $2, place_id, true, CASE WHEN $5 THEN clock_timestamp() END, clock_timestamp()
+     SELECT $1::text, game_id, $2::bigint, place_id, true, CASE WHEN $5 THEN clock_timestamp() END, clock_timestamp()
      FROM unnest($3::bigint[], $4::bigint[]) AS seen (game_id, place_id)
      GROUP BY game_id, place_id ORDER BY game_id, place_id
      ON CONFLICT (guild_id, game_id, universe_id, place_id) DO UPDATE SET needs_read = true,

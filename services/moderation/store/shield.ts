@@ -12,20 +12,30 @@ export async function lockList(transaction: Queryable, guildId: string): Promise
 }
 
 /**
- * Inserts an entry of the flagged list, or replaces the player's entry, and returns the replaced entry. Returns undefined
- * and changes nothing if the entry is new and the list has `maxEntries` entries already. With a maximum, the caller must
- * have locked the list with `lockList`.
+ * Returns a player's entry of the flagged list, and locks it until the transaction ends; undefined if there is none.
+ * Another transaction may add one meanwhile, unless the list is locked with `lockList`.
  */
-export async function putEntry(
-  on: Queryable,
-  entry: ShieldEntry,
-  maxEntries: number | undefined,
-): Promise<{ replaced: ShieldEntry | undefined } | undefined> {
-  const [put] = await on.query<{ [Field in keyof ShieldEntry]: ShieldEntry[Field] | null }>(
-    `WITH replaced AS (
-       SELECT ${ENTRY} FROM moderation.shield WHERE guild_id = $1 AND game_id = $2
-     ), put AS (
-     INSERT INTO moderation.shield
+export async function lockEntry(
+  transaction: Queryable,
+  guildId: string,
+  gameId: number,
+): Promise<ShieldEntry | undefined> {
+  const [entry] = await transaction.query<ShieldEntry>(
+    `SELECT ${ENTRY} FROM moderation.shield WHERE guild_id = $1 AND game_id = $2 FOR UPDATE`,
+    [guildId, gameId],
+  );
+  return entry;
+}
+
+/**
+ * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry is
+ * new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
+ *
+ * The change is not in a WITH query, because Citus would then change one of the copies of the table only.
+ */
+export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
+  const put = await on.query(
+    `INSERT INTO moderation.shield
        (guild_id, game_id, game_username, reason, category, source, actor, flagged_at, expires_at)
      SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8::timestamptz, COALESCE($9::timestamptz, 'infinity')
      WHERE $10::int IS NULL
@@ -36,8 +46,7 @@ export async function putEntry(
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
        flagged_at = excluded.flagged_at, expires_at = excluded.expires_at
-     RETURNING 1)
-     SELECT replaced.* FROM put LEFT JOIN replaced ON true`,
+     RETURNING 1`,
     [
       entry.guildId,
       entry.gameId,
@@ -51,7 +60,7 @@ export async function putEntry(
       maxEntries,
     ],
   );
-  return put && { replaced: put.guildId === null ? undefined : (put as ShieldEntry) };
+  return put.length > 0;
 }
 
 /**
