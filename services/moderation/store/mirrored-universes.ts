@@ -145,10 +145,11 @@ export async function endReconciliation(
   { compared, drifted, startedAt }: { compared: number; drifted: number; startedAt: Date },
 ): Promise<void> {
   await on.query(
-    `UPDATE moderation.mirrored_universes SET reconciled_at = clock_timestamp(), compared = $4, drifted = $5,
+    `UPDATE moderation.mirrored_universes SET reconciled_at = now, compared = $4, drifted = $5,
        -- A comparison that was requested meanwhile stays due.
-       reconcile_at = CASE WHEN reconcile_at > $6 THEN reconcile_at
-         ELSE date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * $7::float8) * interval '1 hour' END
+       reconcile_at = CASE WHEN reconcile_at > $6 THEN reconcile_at ELSE next_at END
+     FROM (SELECT clock_timestamp() AS now,
+       date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * $7::float8) * interval '1 hour' AS next_at) AS clock
      WHERE ${HELD}`,
     [guildId, universeId, lease, compared, drifted, startedAt, Math.random()],
   );

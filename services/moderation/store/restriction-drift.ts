@@ -161,14 +161,13 @@ export async function markForReading(
      GROUP BY game_id, place_id ORDER BY game_id, place_id
      ON CONFLICT (guild_id, game_id, universe_id, place_id) DO UPDATE SET needs_read = true,
        drifted_at = COALESCE(mirror.drifted_at, excluded.drifted_at),
-       foreign_until = CASE WHEN $6 THEN NULL ELSE mirror.foreign_until END`,
+       foreign_until = ${isListed ? 'NULL' : 'mirror.foreign_until'}`,
     [
       guildId,
       universeId,
       differences.map(({ gameId }) => gameId),
       differences.map(({ placeId }) => placeId ?? EVERYWHERE),
       isDrift,
-      isListed,
     ],
   );
 }

@@ -119,7 +119,7 @@ export async function beginWrite(
        pending_punishment_id = excluded.pending_punishment_id, pending_seconds = excluded.pending_seconds,
        pending_since = excluded.pending_since, written_before_at = mirror.written_at, written_at = excluded.written_at,
        -- The row must stay as long as its writes count.
-       ends_at = GREATEST(mirror.ends_at, clock_timestamp())`,
+       ends_at = GREATEST(mirror.ends_at, excluded.ends_at)`,
     [...keyOf(task, scope), id, banId, durationSeconds, since],
   );
 }

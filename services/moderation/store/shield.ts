@@ -27,6 +27,12 @@ export async function lockEntry(
   return entry;
 }
 
+/** True if the player is in the list already, or if the list has fewer entries than the maximum. */
+const HAS_ROOM = `EXISTS (SELECT 1 FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
+  OR $10::int > (SELECT count(*) FROM (
+    SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
+  ) AS entries)`;
+
 /**
  * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry is
  * new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
@@ -38,11 +44,8 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
     `INSERT INTO moderation.shield
        (guild_id, game_id, game_username, reason, category, source, actor, flagged_at, expires_at)
      SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8::timestamptz, COALESCE($9::timestamptz, 'infinity')
-     WHERE $10::int IS NULL
-       OR EXISTS (SELECT FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
-       OR $10 > (SELECT count(*) FROM (
-         SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
-       ) AS entries)
+     -- With Citus a condition on a maximum that is NULL inserts nothing.
+     ${maxEntries === undefined ? '' : `WHERE ${HAS_ROOM}`}
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
        flagged_at = excluded.flagged_at, expires_at = excluded.expires_at
@@ -57,7 +60,7 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
       entry.actor,
       entry.flaggedAt,
       entry.expiresAt,
-      maxEntries,
+      ...(maxEntries === undefined ? [] : [maxEntries]),
     ],
   );
   return put.length > 0;
