@@ -121,6 +121,7 @@ test('a command that was leased for a disconnected client is released for the ne
   const guildId = newGuild();
   const client = new AbortController();
   const database: Queryable = {
+    isDistributed: async () => (await fixture.database.isDistributed?.()) ?? false,
     query: async (statement, values) => {
       const rows = await fixture.database.query<never>(statement, values);
       if (JSON.stringify(statement).includes('SKIP LOCKED')) client.abort();

@@ -71,7 +71,7 @@ describe('GET /webhooks/:id/deliveries', () => {
       next_attempt_at: null,
     });
     // Rows of the same microsecond are told apart by their IDs.
-    await fixture.rows(`UPDATE events.deliveries SET at = date_trunc('second', at) WHERE guild_id = $1`, [guildId]);
+    await fixture.rows('UPDATE events.deliveries SET at = $2 WHERE guild_id = $1', [guildId, new Date()]);
     const found: number[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query = `?limit=2${cursor && `&cursor=${cursor}`}`;

@@ -117,7 +117,7 @@ test('requests within a minute, also at the same time, get one invite; later one
   const urls = await Promise.all([invite(), invite(), invite({ game_id: 7001 })]);
   const [first] = urls.map(({ body }) => body.data.url);
   expect([new Set(urls.map(({ body }) => body.data.url)).size, await created()]).toEqual([1, 1]);
-  await fixture.query(`UPDATE members.role_invites SET created_at = created_at - interval '1 minute'`);
+  await fixture.query('UPDATE members.role_invites SET created_at = $1', [new Date(Date.now() - 61_000)]);
   const second = (await invite()).body.data.url;
   await fixture.bindRank('910000000000000004', { min: 1 });
   const third = (await invite()).body.data.url;

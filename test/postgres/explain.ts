@@ -6,6 +6,8 @@ export interface Plan {
   'Relation Name'?: string;
   'Index Name'?: string;
   Plans?: Plan[];
+  /** The plans of the nodes of a Citus cluster: of one shard, or of one of several that are equal. */
+  'Distributed Query'?: { Job: { Tasks?: { 'Remote Plan'?: { Plan: Plan }[][] }[] } };
 }
 
 interface Explained {
@@ -26,7 +28,7 @@ export async function scansOf(database: Database, statement: (on: Queryable) => 
 /** The nodes of a statement's plan, from the top: the type of each, and its index if it uses one. */
 export async function nodesOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
-  return plans.map((plan) => [plan['Node Type'], plan['Index Name']].filter(Boolean).join(' '));
+  return plans.map((plan) => [plan['Node Type'], indexOf(plan)].filter(Boolean).join(' '));
 }
 
 /**
@@ -90,8 +92,10 @@ export async function costOf(database: Database, statement: (on: Queryable) => P
 async function plansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<Plan[]> {
   const plans: Plan[] = [];
   await statement({
+    isDistributed: async () => (await database.isDistributed?.()) ?? false,
     query: async (asked, values = []) => {
-      const rows = await (typeof asked === 'object' && 'name' in asked
+      const isPrepared = typeof asked === 'object' && 'name' in asked && !(await database.isDistributed?.());
+      const rows = await (isPrepared
         ? explainPrepared(database, asked, values.length)
         : database.query<Explained>(`${EXPLAIN} ${typeof asked === 'string' ? asked : asked.text}`, values));
       plans.push(...rows.flatMap((row) => row['QUERY PLAN'].map(({ Plan }) => Plan)));
@@ -101,14 +105,22 @@ async function plansOf(database: Database, statement: (on: Queryable) => Promise
   return plans.flatMap(allNodes);
 }
 
-/** A node and all below it. */
+/** A node and all below it, without those of Citus, which read no tables. */
 export function allNodes(plan: Plan): Plan[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(allNodes)];
+  const distributed = plan['Distributed Query'];
+  const tasks = (distributed?.Job.Tasks ?? []).flatMap((task) => task['Remote Plan'] ?? []);
+  const below = [...(plan.Plans ?? []), ...tasks.flat().map((explained) => explained.Plan)].flatMap(allNodes);
+  return distributed ? below : [plan, ...below];
+}
+
+/** The name of a node's index, on a Citus cluster without the number of the shard. */
+function indexOf(plan: Plan): string | undefined {
+  return plan['Index Name']?.replace(/_\d{6,}$/, '');
 }
 
 /** How a node reads its table: the name of its index, or `Seq Scan of table`. */
 export function scanOf(plan: Plan): string {
-  return plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`;
+  return indexOf(plan) ?? `${plan['Node Type']} of ${plan['Relation Name']}`;
 }
 
 /** The generic plan, which is made without parameter values. */

@@ -151,19 +151,21 @@ const MAX_CHECKED_SECONDS = 500 * 86_400;
 const CHECK_SILENT = guildStatement(
   4,
   (andGuild) => `WITH due AS MATERIALIZED (
-       SELECT guild_id, session_id, beat_at - started_at AS length, check_at FROM activity.sessions
+       SELECT guild_id, session_id, beat_at - started_at AS length, check_at, ${lapseOf('beat_at')} AS lapse
+       FROM activity.sessions
        WHERE ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $2 ${andGuild('sessions')}
        ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED
      ), chosen AS (
-       SELECT guild_id, session_id FROM (
-         SELECT guild_id, session_id, sum(length) OVER
+       SELECT guild_id, session_id, lapse FROM (
+         SELECT guild_id, session_id, lapse, sum(length) OVER
            (ORDER BY check_at, guild_id, session_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS length_before
          FROM due
        ) AS measured WHERE length_before IS NULL OR length_before <= $4 * interval '1 second'
      ), sessions AS (
        UPDATE activity.sessions SET ended_at = CASE WHEN beat_at < $1 THEN beat_at END,
-         end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = ${lapseOf('beat_at')}
-       WHERE (guild_id, session_id) IN (SELECT guild_id, session_id FROM chosen) ${andGuild('sessions')} RETURNING *
+         end_reason = CASE WHEN beat_at < $1 THEN 'missed beats' END, check_at = lapse
+       FROM chosen WHERE sessions.guild_id = chosen.guild_id AND sessions.session_id = chosen.session_id
+         ${andGuild('sessions')} RETURNING sessions.*
      )
      SELECT ${SESSION}, (SELECT count(*) FROM due)::int AS due FROM sessions ORDER BY ended_at, guild_id, session_id`,
 );

@@ -253,7 +253,7 @@ describe('DELETE /bindings/remove/:bindingId', () => {
   });
 
   test('a binding of another guild is 404 and stays', async () => {
-    const stored = () => fixture.query('SELECT guild_id, id FROM bindings.bindings');
+    const stored = () => fixture.query('SELECT guild_id, id FROM bindings.bindings ORDER BY guild_id, id');
     const id = await elsewhere();
     const before = await stored();
     expect(await fixture.remove(id)).toMatchObject(notFound);

@@ -113,10 +113,11 @@ const IS_PAST = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC')::date`;
 
 const CLOSE_DAYS = guildStatement(
   0,
-  (andGuild) => `WITH past AS (
-     DELETE FROM events.audit_days WHERE ctid = ANY(ARRAY(
-       SELECT ctid FROM events.audit_days WHERE ${IS_PAST} ${andGuild('audit_days')}
-       ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED)) ${andGuild('audit_days')}
+  (andGuild) => `WITH due AS MATERIALIZED (
+     SELECT guild_id, day, actor FROM events.audit_days WHERE ${IS_PAST} ${andGuild('audit_days')}
+     ORDER BY day LIMIT ${MAX_DAYS} FOR UPDATE SKIP LOCKED
+   ), past AS (
+     DELETE FROM events.audit_days WHERE (guild_id, day, actor) IN (SELECT guild_id, day, actor FROM due) ${andGuild('audit_days')}
      RETURNING guild_id, day, actor, entries
    ), summarised AS (
      INSERT INTO events.audit_entries (guild_id, id, action, service, created_at, source, persons, after)

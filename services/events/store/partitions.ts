@@ -5,9 +5,13 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 const CHECK_VIOLATION = '23514';
 const BATCH = 1_000;
 
-/** True if a row could not be stored because no partition exists for its day. */
+/**
+ * True if a row could not be stored because no partition exists for its day. Citus passes on only the message of the node that
+ * has the row, not the routine.
+ */
 export function isMissingPartition(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === CHECK_VIOLATION && error.routine === 'ExecFindPartition';
+  if (!(error instanceof DatabaseError) || error.code !== CHECK_VIOLATION) return false;
+  return error.routine === 'ExecFindPartition' || error.message.startsWith('no partition of relation');
 }
 
 /**
@@ -21,14 +25,19 @@ export async function createPartitions(
   days: number,
   guildIds: readonly string[] = [],
 ): Promise<number> {
+  const newest =
+    guildIds.length === 0
+      ? []
+      : await on.query<{ day: string }>('SELECT day::text FROM events.counters WHERE guild_id = ANY($1::text[])', [guildIds]);
+  // Not in one statement with the SELECT above: Citus creates no table in a transaction that has read tables in parallel.
   const rows = await on.query<{ created: boolean }>(
     `SELECT events.create_partition($1, day::date) AS created FROM (
        SELECT generate_series(today, today + $2::int, '1 day') AS day
        FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS now
-       UNION SELECT day FROM events.counters WHERE guild_id = ANY($3::text[])
+       UNION SELECT unnest($3::date[])
      ) AS wanted
      WHERE to_regclass('events.' || $1 || '_' || to_char(day, 'YYYYMMDD')) IS NULL ORDER BY day`,
-    [table, days, guildIds],
+    [table, days, newest.map(({ day }) => day)],
   );
   return rows.filter(({ created }) => created).length;
 }

@@ -4,7 +4,15 @@ import { ApiError } from '../errors.ts';
 /** True if a write violated a unique constraint: the named one, or any if no name is passed. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   if (!(error instanceof DatabaseError) || error.code !== '23505') return false;
-  return constraint === undefined || error.constraint === constraint;
+  return constraint === undefined || violatedConstraint(error) === constraint;
+}
+
+/**
+ * The name of the constraint that a write violated. Citus passes on only the message of the node that has the row; the name in it
+ * ends with the number of the shard.
+ */
+function violatedConstraint({ constraint, message }: DatabaseError): string | undefined {
+  return constraint ?? / constraint "(?<name>\w+?)(?:_\d{6,})?"/.exec(message)?.groups?.['name'];
 }
 
 /**

@@ -36,7 +36,7 @@ export async function storeKnownRanks(on: Queryable, guildId: string, ranks: rea
      ON CONFLICT (guild_id, chat_id) DO UPDATE
        SET game_id = excluded.game_id, ranks = excluded.ranks, seen_at = excluded.seen_at
        WHERE known.game_id <> excluded.game_id OR known.ranks <> excluded.ranks
-         OR known.seen_at < excluded.seen_at - interval '1 day'`,
+         OR excluded.seen_at - known.seen_at > interval '1 day'`,
     [guildId, JSON.stringify(rows)],
   );
 }

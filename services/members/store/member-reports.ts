@@ -11,10 +11,10 @@ export async function countReports(
 ): Promise<Map<string, number>> {
   const rows = await transaction.query<{ guildId: string; count: number }>(
     `INSERT INTO members.member_reports AS report (guild_id, hour, count)
-     SELECT guild_id, date_trunc('hour', clock_timestamp(), 'UTC'), reports
+     SELECT counted.guild_id, date_trunc('hour', clock_timestamp(), 'UTC'), reports
      FROM unnest($1::text[], $2::int[]) AS counted (guild_id, reports)
-     WHERE EXISTS (SELECT FROM members.mirror_guilds g WHERE g.guild_id = counted.guild_id AND used_at IS NOT NULL)
-     ORDER BY guild_id
+     JOIN members.mirror_guilds AS used ON used.guild_id = counted.guild_id AND used_at IS NOT NULL
+     ORDER BY counted.guild_id
      ON CONFLICT (guild_id) DO UPDATE SET hour = excluded.hour,
        count = CASE WHEN report.hour = excluded.hour THEN report.count ELSE 0 END + excluded.count
      RETURNING guild_id AS "guildId", count`,
