@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { EXCLUDED } from './test/citus/excluded.ts';
 import { PATIENCE } from './test/patience.ts';
 
 // Tests start hundreds of processes, which spend most of their start on compiling. `npm ci` empties this cache.
@@ -47,14 +48,14 @@ const integration = {
   expect: { poll: PATIENCE },
 } as const;
 
-/** `npm run test:citus`: integration tests on a Citus cluster, by default those of test/citus/files.ts. */
+/** `npm run test:citus`: integration tests on a Citus cluster. */
 const citus = {
   test: {
     ...integration,
     name: 'citus',
     globalSetup: './test/citus/citus.setup.ts',
     include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-    exclude: NOT_INTEGRATION,
+    exclude: [...NOT_INTEGRATION, ...Object.keys(EXCLUDED)],
     isolate: false,
   },
 };

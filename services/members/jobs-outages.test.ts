@@ -114,10 +114,10 @@ describe('an outage', () => {
     const id = await fixture.newJob();
     await fixture.paused(id);
     // Older than a day, with progress in its last hour.
+    const now = await fixture.databaseNow();
     await fixture.query(
-      `UPDATE members.sync_jobs SET created_at = created_at - interval '5 days', started_at = started_at - interval '5 days',
-         progressed_at = progressed_at - interval '1 hour' WHERE id = $1`,
-      [id],
+      'UPDATE members.sync_jobs SET created_at = $2, started_at = $2, progressed_at = $3 WHERE id = $1',
+      [id, new Date(now - 5 * 86_400_000), new Date(now - 3_600_000)],
     );
     const attempts = async () =>
       (await fixture.query('SELECT attempts FROM members.sync_jobs WHERE id = $1', [id]))[0]?.['attempts'];

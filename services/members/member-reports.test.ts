@@ -93,7 +93,7 @@ test('a guild that has too many within an hour has no more events of them until 
   const counted = async () => (await fixture.query('SELECT count FROM members.member_reports'))[0]?.['count'];
   await vi.waitUntil(async () => (await counted()) === MAX_REPORTS_PER_HOUR + 1, PATIENCE);
   expect((await reported()).map(({ data }) => data['chat_id'])).toEqual([users[0]]);
-  await fixture.query(`UPDATE members.member_reports SET hour = hour - interval '1 hour'`);
+  await fixture.query('UPDATE members.member_reports SET hour = $1', [new Date(Date.now() - 3_600_000)]);
   await change('leave', ADA);
   await vi.waitUntil(async () => (await reported()).length === 2, PATIENCE);
   expect(await counted()).toBe(1);

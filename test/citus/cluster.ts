@@ -23,7 +23,13 @@ const ADDRESS = '127.0.0.1';
 /** With CITUS_LOGS the servers write what they log into that folder, which their user may write: one file per connection. */
 function logSettings(folder = process.env['CITUS_LOGS']): Record<string, string> {
   if (!folder) return {};
-  return { logging_collector: 'on', log_directory: folder, log_filename: 'node-%p.log', log_line_prefix: '%p %a %d ' };
+  return {
+    logging_collector: 'on',
+    log_directory: folder,
+    log_filename: 'node-%p.log',
+    log_line_prefix: '%p %a %d ',
+    'citus.multi_task_query_log_level': 'log',
+  };
 }
 
 /** A Citus cluster on this machine: a coordinator and workers, each a server of its own. */

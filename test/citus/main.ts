@@ -1,11 +1,9 @@
 // `npm run test:citus`: runs integration tests on a Citus cluster, where one is installed. Parameters are those of vitest.
 import { spawn } from 'node:child_process';
-import { FILES } from './files.ts';
 import { findCitus, NOT_CHECKED } from './installation.ts';
 
 if (findCitus()) {
-  const chosen = process.argv.length > 2 ? process.argv.slice(2) : FILES;
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'citus', ...chosen];
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'citus', ...process.argv.slice(2)];
   const child = spawn(process.execPath, vitest, { stdio: 'inherit', env: { ...process.env, TEST_CITUS: '1' } });
   child.once('exit', (status) => {
     process.exitCode = status ?? 1;

@@ -48,6 +48,11 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
     text: /secret_key = ANY/,
     reason: 'the rotation of keys, in the background',
   },
+  {
+    file: 'services/moderation/store/mirrored-universes.ts',
+    text: /FROM moderation\.mirrored_universes\s+WHERE run_at/,
+    reason: 'the search for universes that are due, in the background',
+  },
   { file: 'services/events/store/stats.ts', text: /FILTER/, reason: 'gauges, read once a minute' },
   {
     file: 'services/events/store/partitions.ts',

@@ -26,6 +26,7 @@ afterAll(async () => {
 });
 
 const newGuild = () => String(++lastGuild);
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 
 interface Options {
   environment?: Environment;
@@ -161,9 +162,9 @@ describe('lists', () => {
     expect(ids(await json(['keys', 'list', '--guild', one, '--unused', '90d']))).toEqual([]);
     await databaseRows(
       database.url,
-      `UPDATE auth.keys SET created_at = now() - interval '100 days', last_used_at = CASE number
-         WHEN 1 THEN now() - interval '95 days' ELSE now() END WHERE guild_id = $1`,
-      [one],
+      `UPDATE auth.keys SET created_at = $2, last_used_at = CASE number WHEN 1 THEN $3::timestamptz ELSE $4::timestamptz END
+       WHERE guild_id = $1`,
+      [one, daysAgo(100), daysAgo(95), daysAgo(0)],
     );
     expect(ids(await json(['keys', 'list', '--unused', '90d']))).toEqual([soon.id]);
   });

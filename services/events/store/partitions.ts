@@ -28,7 +28,9 @@ export async function createPartitions(
   const newest =
     guildIds.length === 0
       ? []
-      : await on.query<{ day: string }>('SELECT day::text FROM events.counters WHERE guild_id = ANY($1::text[])', [guildIds]);
+      : await on.query<{ day: string }>('SELECT day::text FROM events.counters WHERE guild_id = ANY($1::text[])', [
+          guildIds,
+        ]);
   // Not in one statement with the SELECT above: Citus creates no table in a transaction that has read tables in parallel.
   const rows = await on.query<{ created: boolean }>(
     `SELECT events.create_partition($1, day::date) AS created FROM (
@@ -51,13 +53,15 @@ export async function dropExpiredPartition(on: Queryable, table: string, seconds
   return row?.name ?? undefined;
 }
 
-const IS_FORGOTTEN = `day < ((SELECT clock_timestamp()) AT TIME ZONE 'UTC' - $1 * interval '1 second')::date`;
+const IS_FORGOTTEN = `day < (SELECT (clock_timestamp() AT TIME ZONE 'UTC' - $1 * interval '1 second')::date)`;
 
 const FORGET_DAYS = guildStatement(
   1,
-  (andGuild) => `DELETE FROM events.days WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM events.days WHERE ${IS_FORGOTTEN} ${andGuild('days')}
-         LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) ${andGuild('days')} RETURNING 1`,
+  (andGuild) => `WITH due AS MATERIALIZED (
+     SELECT guild_id, day FROM events.days WHERE ${IS_FORGOTTEN} ${andGuild('days')}
+     LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+   )
+   DELETE FROM events.days WHERE (guild_id, day) IN (SELECT guild_id, day FROM due) ${andGuild('days')} RETURNING 1`,
 );
 
 /**

@@ -3,16 +3,21 @@ import { ApiError } from '../errors.ts';
 
 /** True if a write violated a unique constraint: the named one, or any if no name is passed. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  if (!(error instanceof DatabaseError) || error.code !== '23505') return false;
+  if (!(error instanceof DatabaseError) || !(error.code === UNIQUE_VIOLATION || isCopiedDuplicate(error))) return false;
   return constraint === undefined || violatedConstraint(error) === constraint;
 }
 
+/** Citus copies rows that a statement computes to the node of the guild, and then reports a duplicate without its SQL state. */
+const isCopiedDuplicate = ({ routine, message }: DatabaseError) =>
+  routine === 'ReportCopyError' && message.startsWith('duplicate key value');
+
 /**
- * The name of the constraint that a write violated. Citus passes on only the message of the node that has the row; the name in it
- * ends with the number of the shard.
+ * The name of the constraint that a write violated. With Citus it ends with the number of the shard, and is often only in the
+ * message of the node that has the row.
  */
 function violatedConstraint({ constraint, message }: DatabaseError): string | undefined {
-  return constraint ?? / constraint "(?<name>\w+?)(?:_\d{6,})?"/.exec(message)?.groups?.['name'];
+  const name = constraint ?? / constraint "(?<name>\w+)"/.exec(message)?.groups?.['name'];
+  return name?.replace(/_\d{6,}$/, '');
 }
 
 /**
@@ -58,6 +63,7 @@ function isStatementLost({ code, routine }: DatabaseError): boolean {
   return code === UNKNOWN_STATEMENT || code === DUPLICATE_STATEMENT || hasChanged;
 }
 
+const UNIQUE_VIOLATION = '23505';
 const UNKNOWN_STATEMENT = '26000';
 const DUPLICATE_STATEMENT = '42P05';
 const NOT_SUPPORTED = '0A000';

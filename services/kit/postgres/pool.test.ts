@@ -140,7 +140,7 @@ test('a connection lost between two statements rolls back, gives UNAVAILABLE and
   const failing = database.transaction(async (transaction) => {
     await transaction.query(...insert(1));
     const pid = await backend(transaction);
-    await database.query('SELECT pg_terminate_backend($1)', [pid]);
+    await database.query('SELECT pg_terminate_backend($1::int)', [pid]);
     await expect.poll(() => database.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]);
     // The loss arrives as an event that nothing here can wait for.
     await wait(20);

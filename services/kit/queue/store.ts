@@ -4,9 +4,16 @@ import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/po
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
 import { OPEN_READ, type QueueStatements, statementsOf } from './statements.ts';
 
-/** The oldest item of a guild in an ordered queue that is not finished or dead. */
-export interface Head extends ItemKey {
+/** A guild of an ordered queue that has items which are not finished or dead. */
+export interface Head {
+  guildId: string;
+  /** Whether the oldest of the items is due. */
   isDue: boolean;
+}
+
+/** With Citus: an item that is not finished or dead. */
+interface OpenItem extends Head {
+  id: string;
 }
 
 /** The IDs of the due items of a guild. */
@@ -59,16 +66,19 @@ export class QueueStore {
    * however long the guilds' queues are.
    */
   async heads(afterGuildId: string, limit: number): Promise<Head[]> {
-    if (await this.#database.isDistributed?.()) return this.#openHeads(afterGuildId, limit);
+    if (await this.#database.isDistributed?.()) {
+      const heads = await this.#openHeads(afterGuildId, limit);
+      return heads.map(({ guildId, isDue }) => ({ guildId, isDue }));
+    }
     return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
   }
 
-  /** `heads` with Citus: reads pages of open items until they belong to `limit` guilds or no items are left. */
-  async #openHeads(afterGuildId: string, limit: number): Promise<Head[]> {
-    const heads: Head[] = [];
+  /** With Citus: the oldest open item of each guild. Reads pages of open items until they belong to `limit` guilds or no items are left. */
+  async #openHeads(afterGuildId: string, limit: number): Promise<OpenItem[]> {
+    const heads: OpenItem[] = [];
     let reached = afterGuildId;
     for (let isLast = false; !isLast && heads.length < limit; ) {
-      const items = await this.#database.query<Head>(this.#statements.open, [reached]);
+      const items = await this.#database.query<OpenItem>(this.#statements.open, [reached]);
       heads.push(...items.filter(({ guildId }, index) => guildId !== items[index - 1]?.guildId));
       reached = items.at(-1)?.guildId ?? reached;
       isLast = items.length < OPEN_READ;
@@ -84,7 +94,7 @@ export class QueueStore {
     if (await this.#database.isDistributed?.()) {
       const heads = await this.#openHeads(afterGuildId, limit);
       return byGuild(this.#database, heads, guildOf, async ([head]) => {
-        const { guildId } = head as Head;
+        const { guildId } = head as OpenItem;
         const items = await this.#database.query<{ id: string }>(this.#statements.dueOf, [guildId, perGuild]);
         return [{ guildId, ids: items.map(({ id }) => id) }];
       });
@@ -143,7 +153,7 @@ export class QueueStore {
   ): Promise<{ items: TakenItem[]; reached: string | undefined }> {
     const heads = await this.#openHeads(afterGuildId, limit);
     const items = await byGuild(this.#database, heads, guildOf, async ([head]) => {
-      const { guildId, id, isDue } = head as Head;
+      const { guildId, id, isDue } = head as OpenItem;
       const item = isDue ? await this.take(guildId, id, leaseMs) : undefined;
       return item ? [item] : [];
     });

@@ -74,8 +74,8 @@ test('commands list and show print pages, and list filters by time', async () =>
   const every = await json('commands', 'list', '--guild', guild, '--all');
   expect(every['commands']?.map(idOf)).toEqual(ids.toReversed());
   await fixture.database.query(
-    `UPDATE activity.commands SET created_at = created_at - interval '2 hours' WHERE guild_id = $1 AND command_id <> $2`,
-    [guild, ids[2]],
+    'UPDATE activity.commands SET created_at = $3 WHERE guild_id = $1 AND command_id <> $2',
+    [guild, ids[2], new Date(Date.now() - 2 * 3_600_000)],
   );
   const recent = await json('commands', 'list', '--guild', guild, '--since', '1h');
   expect(recent['commands']?.map(idOf)).toEqual([ids[2]]);

@@ -1,0 +1,44 @@
+const PLANS = 'expects the plans of plain PostgreSQL';
+const STATEMENTS = 'changes rows with statements that Citus rejects, such as those with a time plus an interval';
+const TRIGGERS = 'creates triggers or functions in one query with other statements';
+
+/**
+ * Tests that `npm run test:citus` leaves out, with the reason: what they prove is a property of plain PostgreSQL, or they prepare it
+ * with statements that only plain PostgreSQL executes. All other integration tests pass on a Citus cluster.
+ */
+export const EXCLUDED: Readonly<Record<string, string>> = {
+  'services/activity/bounds.test.ts': TRIGGERS,
+  'services/activity/heartbeats.long.test.ts': 'reads statistics of the coordinator, which has no rows',
+  'services/activity/store/reads.test.ts': PLANS,
+  'services/activity/store/store.test.ts': PLANS,
+  'services/activity/store/wake-ups.long.test.ts': PLANS,
+  'services/auth/domain/audit/audit.test.ts': STATEMENTS,
+  'services/auth/events.test.ts': PLANS,
+  'services/auth/store/interactions.long.test.ts': PLANS,
+  'services/auth/store/keys.test.ts': PLANS,
+  'services/auth/store/requests.test.ts': PLANS,
+  'services/auth/watch.long.test.ts': TRIGGERS,
+  'services/bindings/store/bindings.test.ts': PLANS,
+  'services/events/audit.test.ts': PLANS,
+  'services/events/deliveries.long.test.ts':
+    'measures time on one server; three servers of a cluster share its processors',
+  'services/events/store/log.test.ts': PLANS,
+  'services/events/store/streams.test.ts': PLANS,
+  'services/events/store/webhook-statements.test.ts': PLANS,
+  'services/lookup/domain/link-reads.test.ts': 'counts statements, and a cluster gets one for each guild',
+  'services/lookup/store/links.test.ts': PLANS,
+  'services/members/crossing.test.ts': STATEMENTS,
+  'services/kit/postgres/hosts/primary-finder.test.ts': 'starts servers without Citus',
+  'services/kit/postgres/migrate-locks.test.ts':
+    'migrates a database without Citus, whose messages name other sessions',
+  'services/kit/queue/statements.test.ts': PLANS,
+  'services/members/domain/role-tasks.test.ts': 'reads statistics of the coordinator, which has no rows',
+  'services/members/lock-order.test.ts': STATEMENTS,
+  'services/members/store/mirror.long.test.ts': PLANS,
+  'services/members/store/plans.long.test.ts': PLANS,
+  'services/members/store/roles.test.ts': PLANS,
+  'services/members/store/store.test.ts': PLANS,
+  'services/members/store/sync-jobs.test.ts': PLANS,
+  'services/moderation/store/mirror.long.test.ts': PLANS,
+  'services/moderation/store/store.test.ts': PLANS,
+};
