@@ -44,16 +44,20 @@ export class CitusCluster {
   }
 
   /**
-   * Starts the servers with their data below `folder`, which exists and which their user may enter. The data does not
-   * survive a crash, as in the other integration tests.
+   * Starts the servers with their data below `folder`, which exists and which their user may enter. Without other `changed` settings
+   * the data does not survive a crash, as in the other integration tests.
    */
-  static async start(installation: Installation, folder: string): Promise<CitusCluster> {
+  static async start(
+    installation: Installation,
+    folder: string,
+    changed: Record<string, string> = {},
+  ): Promise<CitusCluster> {
     const access = join(createFolder(join(folder, 'access')), 'pg_hba.conf');
     // The nodes connect to each other without passwords.
     writeFileSync(access, `host all all ${ADDRESS}/32 trust\nhost replication all ${ADDRESS}/32 trust\n`, {
       mode: 0o644,
     });
-    const settings = { ...VOLATILE, ...SETTINGS, ...logSettings(), hba_file: access };
+    const settings = { ...VOLATILE, ...SETTINGS, ...logSettings(), ...changed, hba_file: access };
     const nodes = Array.from({ length: 1 + WORKERS }, (_, number) => join(folder, `node-${number}`));
     return new CitusCluster(await Promise.all(nodes.map((node) => Server.create(installation, node, { settings }))));
   }

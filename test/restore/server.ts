@@ -90,6 +90,11 @@ export class Server {
     await this.#child?.stop(STOP_MS);
   }
 
+  /** Starts the server again on its data, after `kill` or `stop`. */
+  startAgain(): Promise<void> {
+    return this.#start();
+  }
+
   async #start(): Promise<void> {
     const { settings, signal } = this.#options;
     if (signal) {

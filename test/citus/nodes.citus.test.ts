@@ -1,0 +1,112 @@
+// Clients write while a shard moves to another worker, and while a worker is down.
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { allMigrations } from '../../deploy/all-migrations.ts';
+import { distributeTables } from '../../deploy/citus/distribute.ts';
+import { migrateAll } from '../../deploy/migrate.ts';
+import { expectEventsWithoutGaps, expectStoredOnce } from '../failover/comparisons.ts';
+import { identities } from '../failover/processes.ts';
+import { GUILDS, SteadyWriter } from '../failover/steady-writer.ts';
+import { Deployment } from '../failure/deployment.ts';
+import { printFigure, round } from '../measure/figures.ts';
+import { PATIENCE } from '../patience.ts';
+import { databaseRows } from '../postgres/database.ts';
+import { testRedisUrl } from '../redis/database.ts';
+import { verifyAudit } from '../restore/restored-system.ts';
+import { createFolder, createServerFolder, removeFolder, type Server } from '../restore/server.ts';
+import { CitusCluster, createCitusDatabase } from './cluster.ts';
+import { findCitus, NOT_CHECKED } from './installation.ts';
+
+/** What is committed survives a crash of a server. */
+const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
+const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
+
+const folder = createServerFolder();
+let cluster: CitusCluster;
+let deployment: Deployment;
+let writer: SteadyWriter;
+let url: string;
+
+beforeAll(async () => {
+  const installation = findCitus();
+  if (!installation) throw new Error(NOT_CHECKED);
+  cluster = await CitusCluster.start(installation, createFolder(join(folder, 'citus')), DURABLE);
+  url = await createCitusDatabase(
+    cluster.nodes.map((node) => node.url('postgres')),
+    'guild_data',
+  );
+  await migrateAll(url);
+  await distributeTables(
+    url,
+    allMigrations().map(({ service }) => service),
+  );
+  deployment = new Deployment({ databaseUrl: () => url, redisUrl: await testRedisUrl(), replicas: 1, guilds: GUILDS });
+  await deployment.start();
+  writer = new SteadyWriter(deployment.api, deployment.keys);
+  writer.start();
+}, 240_000);
+afterAll(async () => {
+  await deployment?.stop();
+  await cluster?.stop();
+  removeFolder(folder);
+}, 60_000);
+
+/** A shard of the table of links, with those of all other tables about the same guilds, and the worker that has it. */
+interface Shard {
+  id: number;
+  port: number;
+}
+
+const shards = () =>
+  databaseRows<Shard>(
+    url,
+    `SELECT shardid::int AS id, nodeport AS port FROM citus_shards WHERE table_name = 'lookup.links'::regclass ORDER BY shardid`,
+  );
+
+/** The longest time in milliseconds between two acknowledgements since `from`. */
+function longestPause(from: number): number {
+  const times = [from, ...writer.acknowledged.map(({ at }) => at).filter((at) => at > from), performance.now()];
+  return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
+}
+
+test('while a shard moves to another worker, writes of all kinds are acknowledged and none is rejected', async () => {
+  await vi.waitUntil(() => writer.allKindsAt(0), WAIT);
+  const [from, to] = cluster.workers.map(({ port }) => port);
+  const moved = (await shards()).find(({ port }) => port === from)?.id;
+  const begun = performance.now();
+  await databaseRows(url, `SELECT citus_move_shard_placement($1, '127.0.0.1', $2, '127.0.0.1', $3, 'force_logical')`, [
+    moved,
+    from,
+    to,
+  ]);
+  const ended = performance.now();
+  expect((await shards()).find(({ id }) => id === moved)).toEqual({ id: moved, port: to });
+  const during = writer.acknowledged.filter(({ at }) => at > begun && at < ended);
+  expect(new Set(during.map(({ kind }) => kind)).size).toBe(4);
+  await vi.waitUntil(() => writer.allKindsAt(ended), WAIT);
+  printFigure('Citus, shard moved while clients write', `${round((ended - begun) / 1_000)} s`);
+  printFigure('Citus, longest pause between two acknowledged writes meanwhile', `${round(longestPause(begun))} ms`);
+}, 180_000);
+
+test('after a worker was killed and has started again, all guilds are served, and nothing acknowledged is lost or applied twice', async () => {
+  const before = identities(deployment);
+  const [killed] = cluster.workers as [Server];
+  const { repeats } = writer;
+  await killed.kill();
+  // Clients repeat what is not acknowledged.
+  await vi.waitUntil(() => writer.repeats > repeats + 50, WAIT);
+  await vi.waitFor(() => killed.startAgain(), WAIT);
+  const startedAt = performance.now();
+  const back = await vi.waitUntil(() => writer.allKindsAt(startedAt), WAIT);
+  printFigure(
+    'Citus, worker started again until writes of all kinds succeed',
+    `${round((back - startedAt) / 1_000)} s`,
+  );
+  await writer.stop();
+  expect(writer.faults).toEqual([]);
+  expect(identities(deployment)).toEqual(before);
+  await expectStoredOnce(url, writer.acknowledged);
+  await expectEventsWithoutGaps(url);
+  await verifyAudit(deployment);
+  printFigure('Citus, acknowledged writes of which none was lost or applied twice', `${writer.acknowledged.length}`);
+}, 240_000);
