@@ -4,7 +4,7 @@ const UNKNOWN = 'one of its tests fails on a cluster, and the cause is not known
 const TRIGGERS = 'creates triggers or functions in one query with other statements';
 
 /**
- * Tests that `npm run test:citus` leaves out, with the reason. Most of them prove a property of plain PostgreSQL, or prepare it
+ * Tests that `npm run test:citus` leaves out, with the reason; a file with one such test is left out as a whole. Most of them prove a property of plain PostgreSQL, or prepare it
  * with statements that only plain PostgreSQL executes.
  */
 export const EXCLUDED: Readonly<Record<string, string>> = {
