@@ -20,7 +20,7 @@ export interface ChangeTime {
 const IS_WRITING = 'backend_xid IS NOT NULL';
 
 /** With Citus a transaction gets its ID on the node to which it writes, so that each open transaction may be writing. */
-const MAY_BE_WRITING = 'pid <> pg_backend_pid()';
+const MAY_BE_WRITING = `backend_type = 'client backend' AND pid <> pg_backend_pid()`;
 
 /** The statement reads the time before the sessions: a transaction that starts to write later uses a later time for its rows. */
 const readTime = (condition: string) =>
