@@ -1,15 +1,12 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { allMigrations } from '../../deploy/all-migrations.ts';
 import { SETTINGS } from '../../deploy/citus/clock.ts';
-import { distributeTables } from '../../deploy/citus/distribute.ts';
-import { migrateAll } from '../../deploy/migrate.ts';
 import { databaseRows } from '../postgres/database.ts';
 import { startTestRedis } from '../redis/server.ts';
 import { createFolder } from '../restore/server.ts';
 import { createRunFolder } from '../run-folder.ts';
-import { CitusCluster, createCitusDatabase } from './cluster.ts';
+import { CitusCluster, createDistributedDatabase } from './cluster.ts';
 import { findCitus, NOT_CHECKED } from './installation.ts';
 
 const TEMPLATE = 'guild_template';
@@ -52,12 +49,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
  * are, so copying the template with CREATE DATABASE on each node makes another distributed database.
  */
 async function createTemplate(nodes: readonly string[]): Promise<void> {
-  const url = await createCitusDatabase(nodes, TEMPLATE);
-  await migrateAll(url);
-  await distributeTables(
-    url,
-    allMigrations().map(({ service }) => service),
-  );
+  await createDistributedDatabase(nodes, TEMPLATE);
   for (const maintenance of nodes) {
     await databaseRows(maintenance, `ALTER DATABASE ${TEMPLATE} WITH ALLOW_CONNECTIONS false IS_TEMPLATE true`);
     // PostgreSQL cannot copy a database while somebody, such as the daemon of Citus, is connected to it.

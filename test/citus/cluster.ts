@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VOLATILE } from '#local/postgres.ts';
+import { allMigrations } from '../../deploy/all-migrations.ts';
+import { distributeTables } from '../../deploy/citus/distribute.ts';
+import { migrateAll } from '../../deploy/migrate.ts';
 import { databaseRows } from '../postgres/database.ts';
 import type { Installation } from '../restore/installation.ts';
 import { createFolder, Server } from '../restore/server.ts';
@@ -44,8 +47,8 @@ export class CitusCluster {
   }
 
   /**
-   * Starts the servers with their data below `folder`, which exists and which their user may enter. Without other `changed` settings
-   * the data does not survive a crash, as in the other integration tests.
+   * Starts the servers with their data below `folder`, which exists and which their user may enter. By default commits are not flushed
+   * to disk, so a crash loses them; `changed` overrides settings.
    */
   static async start(
     installation: Installation,
@@ -96,4 +99,15 @@ export async function createCitusDatabase(nodes: readonly string[], name: string
     await databaseRows(coordinator.href, 'SELECT citus_add_node($1, $2)', [ADDRESS, port]);
   }
   return coordinator.href;
+}
+
+/** Creates a database with all tables, distributed, on the nodes of a cluster, and returns its URL on the coordinator. */
+export async function createDistributedDatabase(nodes: readonly string[], name: string): Promise<string> {
+  const url = await createCitusDatabase(nodes, name);
+  await migrateAll(url);
+  await distributeTables(
+    url,
+    allMigrations().map(({ service }) => service),
+  );
+  return url;
 }

@@ -4,8 +4,8 @@ const UNKNOWN = 'one of its tests fails on a cluster, and the cause is not known
 const TRIGGERS = 'creates triggers or functions in one query with other statements';
 
 /**
- * Tests that `npm run test:citus` leaves out, with the reason; a file with one such test is left out as a whole. Most of them prove a property of plain PostgreSQL, or prepare it
- * with statements that only plain PostgreSQL executes.
+ * Test files that `npm run test:citus` leaves out, because one or more of their tests fail on a cluster, with the reason. Most of these tests
+ * check a property of plain PostgreSQL, such as its query plans, or change rows with statements that Citus rejects.
  */
 export const EXCLUDED: Readonly<Record<string, string>> = {
   'deploy/bundle/app.test.ts': UNKNOWN,

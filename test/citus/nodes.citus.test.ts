@@ -1,9 +1,6 @@
-// Clients write while a shard moves to another worker, and while a worker is down.
+// Clients write while a shard moves to another worker, and while a worker is killed and started again.
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { allMigrations } from '../../deploy/all-migrations.ts';
-import { distributeTables } from '../../deploy/citus/distribute.ts';
-import { migrateAll } from '../../deploy/migrate.ts';
 import { expectEventsWithoutGaps, expectStoredOnce } from '../failover/comparisons.ts';
 import { identities } from '../failover/processes.ts';
 import { GUILDS, SteadyWriter } from '../failover/steady-writer.ts';
@@ -14,11 +11,13 @@ import { databaseRows } from '../postgres/database.ts';
 import { testRedisUrl } from '../redis/database.ts';
 import { verifyAudit } from '../restore/restored-system.ts';
 import { createFolder, createServerFolder, removeFolder, type Server } from '../restore/server.ts';
-import { CitusCluster, createCitusDatabase } from './cluster.ts';
+import { CitusCluster, createDistributedDatabase } from './cluster.ts';
 import { findCitus, NOT_CHECKED } from './installation.ts';
 
 /** What is committed survives a crash of a server. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
+/** The maximum pause in milliseconds between two acknowledged writes while a shard moves; 0.7 s and 1.1 s were measured. */
+const MAX_PAUSE_MS = 10_000;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
 
 const folder = createServerFolder();
@@ -31,15 +30,8 @@ beforeAll(async () => {
   const installation = findCitus();
   if (!installation) throw new Error(NOT_CHECKED);
   cluster = await CitusCluster.start(installation, createFolder(join(folder, 'citus')), DURABLE);
-  url = await createCitusDatabase(
-    cluster.nodes.map((node) => node.url('postgres')),
-    'guild_data',
-  );
-  await migrateAll(url);
-  await distributeTables(
-    url,
-    allMigrations().map(({ service }) => service),
-  );
+  const nodes = cluster.nodes.map((node) => node.url('postgres'));
+  url = await createDistributedDatabase(nodes, 'guild_data');
   deployment = new Deployment({ databaseUrl: () => url, redisUrl: await testRedisUrl(), replicas: 1, guilds: GUILDS });
   await deployment.start();
   writer = new SteadyWriter(deployment.api, deployment.keys);
@@ -51,7 +43,7 @@ afterAll(async () => {
   removeFolder(folder);
 }, 60_000);
 
-/** A shard of the table of links, with those of all other tables about the same guilds, and the worker that has it. */
+/** A shard of lookup.links, and the worker that stores it. Citus moves the shards of all other tables for the same guilds with it. */
 interface Shard {
   id: number;
   port: number;
@@ -85,7 +77,9 @@ test('while a shard moves to another worker, writes of all kinds are acknowledge
   expect(new Set(during.map(({ kind }) => kind)).size).toBe(4);
   await vi.waitUntil(() => writer.allKindsAt(ended), WAIT);
   printFigure('Citus, shard moved while clients write', `${round((ended - begun) / 1_000)} s`);
-  printFigure('Citus, longest pause between two acknowledged writes meanwhile', `${round(longestPause(begun))} ms`);
+  const pause = longestPause(begun);
+  printFigure('Citus, longest pause between two acknowledged writes meanwhile', `${round(pause)} ms`);
+  expect(pause).toBeLessThan(MAX_PAUSE_MS);
 }, 180_000);
 
 test('after a worker was killed and has started again, all guilds are served, and nothing acknowledged is lost or applied twice', async () => {

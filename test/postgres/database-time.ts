@@ -1,3 +1,4 @@
+import { distributionReader } from '#kit/postgres/distribution.ts';
 import { databaseRows } from './database.ts';
 
 /**
@@ -6,9 +7,9 @@ import { databaseRows } from './database.ts';
  */
 export class DatabaseTime {
   readonly #url: string;
-  /** Citus allows a clock in changes that is STABLE only (deploy/citus/clock.ts). */
+  /** Citus rejects VOLATILE functions in INSERT, UPDATE and DELETE (deploy/citus/clock.ts). */
   readonly #volatility: 'STABLE' | 'VOLATILE';
-  /** Milliseconds by which the clock is ahead, of the real one or of the time at which it was stopped. */
+  /** Milliseconds added to the real time, or to `#stoppedAt` while the clock is stopped. */
   #shift = 0;
   /** Unix milliseconds; undefined while the clock runs. */
   #stoppedAt: number | undefined;
@@ -20,11 +21,8 @@ export class DatabaseTime {
 
   /** Connections that are opened afterwards use this clock, which runs like the real one until it is moved. */
   static async control(url: string): Promise<DatabaseTime> {
-    const [row] = await databaseRows<{ isDistributed: boolean }>(
-      url,
-      `SELECT to_regnamespace('coordinator_clock') IS NOT NULL AS "isDistributed"`,
-    );
-    const time = new DatabaseTime(url, row?.isDistributed ? 'STABLE' : 'VOLATILE');
+    const isDistributed = await distributionReader()({ query: (statement) => databaseRows(url, statement) });
+    const time = new DatabaseTime(url, isDistributed ? 'STABLE' : 'VOLATILE');
     await databaseRows(url, 'CREATE SCHEMA test_time');
     await time.#replaceClock();
     const name = new URL(url).pathname.slice(1);

@@ -6,7 +6,7 @@ export interface Plan {
   'Relation Name'?: string;
   'Index Name'?: string;
   Plans?: Plan[];
-  /** The plans of the nodes of a Citus cluster: of one shard, or of one of several that are equal. */
+  /** Set for a node of Citus: the plan of the server that executes the statement, for one of the shards. */
   'Distributed Query'?: { Job: { Tasks?: { 'Remote Plan'?: { Plan: Plan }[][] }[] } };
 }
 
@@ -105,7 +105,7 @@ async function plansOf(database: Database, statement: (on: Queryable) => Promise
   return plans.flatMap(allNodes);
 }
 
-/** A node and all below it, without those of Citus, which read no tables. */
+/** A node and its descendants. Nodes of Citus are left out: they send statements to servers, and read no tables themselves. */
 export function allNodes(plan: Plan): Plan[] {
   const distributed = plan['Distributed Query'];
   const tasks = (distributed?.Job.Tasks ?? []).flatMap((task) => task['Remote Plan'] ?? []);

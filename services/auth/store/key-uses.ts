@@ -22,8 +22,8 @@ const RECORD_USE = guildStatement(
 );
 
 /**
- * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more: a key is written at
- * most once a minute, however many gateways report its use, and its time of last use is at most two minutes behind.
+ * Updates `last_used_at` of API keys to the latest reported use, at most `now`, if that is a minute or more after the stored
+ * time: a row is written at most once a minute, however many gateways report uses, and is at most two minutes behind.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await byGuild(database, uses, guildOf, (part, run) =>

@@ -20,8 +20,8 @@ export interface GuildStatement {
 
 /**
  * Creates both texts of a statement. `parameters` is the number of parameters that both have. `write` returns the text, and
- * calls `andGuild` for each table: it returns '' in the text for all guilds, and in the text for one guild a condition on the next
- * parameter, such as ` AND keys.guild_id = $3`. `make` may be `prepared` or `longRunning`.
+ * inserts the result of `andGuild(table)` into the WHERE clause of each table: an empty string for all guilds, and a condition such as
+ * `AND keys.guild_id = $3` for one guild. `make` may be `prepared` or `longRunning`.
  */
 export function guildStatement(
   parameters: number,

@@ -34,8 +34,9 @@ const readTime = (condition: string) =>
 
 /**
  * Returns the time up to which the changes that are visible now are complete: the start of the oldest transaction that
- * is still writing (with Citus: of the oldest open transaction), minus a margin. Call this function before reading the rows. Transactions that write such rows must
- * read clock_timestamp() for them after they have a transaction ID (deploy/decisions/0013).
+ * is still writing (with Citus: of the oldest open transaction), minus a margin. Call this function before reading the rows.
+ * Transactions that write such rows must read clock_timestamp() for them after they have a transaction ID
+ * (deploy/decisions/0013).
  */
 export async function readChangeTime(on: Queryable, marginMs = MARGIN_MS): Promise<ChangeTime> {
   const isDistributed = await on.isDistributed?.();

@@ -35,8 +35,8 @@ export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(
  * Marks the expiry of up to `limit` entries of guilds' flagged lists as reported, the longest expired first, and returns
  * the entries in the order of their expiry times. The entries stay in the lists until they are removed.
  *
- * The change is not in a WITH query, because Citus would then change one of the copies of the table only; and the order of
- * the entries is complete, so that it changes the same rows of each copy.
+ * The UPDATE is not in a WITH query, because Citus would then update only one copy of this reference table. The ORDER BY ends with the
+ * primary key, so that the UPDATE selects the same rows in each copy.
  */
 export async function claimExpiredEntries(on: Queryable, limit: number): Promise<ShieldEntry[]> {
   const claimed = await on.query<ShieldEntry & { expiresAt: Date }>(

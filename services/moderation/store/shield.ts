@@ -37,7 +37,7 @@ const HAS_ROOM = `EXISTS (SELECT 1 FROM moderation.shield WHERE guild_id = $1 AN
  * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry is
  * new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
  *
- * The change is not in a WITH query, because Citus would then change one of the copies of the table only.
+ * The INSERT is not in a WITH query, because Citus would then change only one copy of this reference table.
  */
 export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
   const put = await on.query(

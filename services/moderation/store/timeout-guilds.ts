@@ -62,8 +62,8 @@ export async function lockComparedGuild(transaction: Queryable): Promise<Compare
     `SELECT guild_id AS "guildId", complete_from::text AS "completeFrom" FROM moderation.timeout_guilds
      WHERE compared_at IS NULL AND complete_from IS NOT NULL ORDER BY guild_id LIMIT ${MAX_WAITING}`,
   );
-  // Read after the guilds, so that the transaction IDs stored with them are older than this snapshot. In a statement that also
-  // reads their table, Citus would take the snapshot on a worker, whose transaction IDs are not those of the coordinator.
+  // The snapshot must be taken after the guilds are read: their stored transaction IDs are then older. It is a separate statement,
+  // because in one that reads the table Citus takes the snapshot on a worker, which has transaction IDs of its own.
   const [snapshot] = await transaction.query<{ oldest: string; next: string }>(
     `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
        pg_snapshot_xmax(pg_current_snapshot())::text AS next`,
