@@ -18,6 +18,7 @@ const FAILOVER = 'test/failover/**/*.failover.test.ts';
 
 /** `npm run test:citus` runs these, and other integration tests on the same cluster. */
 const CITUS = 'test/citus/**/*.citus.test.ts';
+const CITUS_NODES = 'test/citus/nodes.citus.test.ts';
 
 /** A test that replaces modules, and therefore needs modules of its own. */
 const REPLACES_MODULES = 'test/failure/authorisation.test.ts';
@@ -55,8 +56,19 @@ const citus = {
     name: 'citus',
     globalSetup: './test/citus/citus.setup.ts',
     include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-    exclude: [...NOT_INTEGRATION, ...Object.keys(EXCLUDED)],
+    exclude: [...NOT_INTEGRATION, ...Object.keys(EXCLUDED), CITUS_NODES],
     isolate: false,
+  },
+};
+
+/** Runs after the other tests on a cluster, because it starts a second cluster and the whole system. */
+const citusNodes = {
+  test: {
+    ...citus.test,
+    name: 'citus-nodes',
+    include: [CITUS_NODES],
+    exclude: NOT_INTEGRATION,
+    sequence: { groupOrder: 1 },
   },
 };
 
@@ -95,7 +107,7 @@ export default defineConfig({
       {
         test: { ...integration, name: 'quiet', include: [NEEDS_QUIET], sequence: { groupOrder: 1 } },
       },
-      ...(process.env['TEST_CITUS'] ? [citus] : []),
+      ...(process.env['TEST_CITUS'] ? [citus, citusNodes] : []),
       {
         // `npm run test:chart`: tests that need Helm, in LAB_BIN or on the path.
         test: {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { findCitus, NOT_CHECKED } from './installation.ts';
 
 if (findCitus()) {
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'citus', ...process.argv.slice(2)];
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'citus*', ...process.argv.slice(2)];
   const child = spawn(process.execPath, vitest, { stdio: 'inherit', env: { ...process.env, TEST_CITUS: '1' } });
   child.once('exit', (status) => {
     process.exitCode = status ?? 1;

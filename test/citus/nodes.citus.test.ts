@@ -16,7 +16,7 @@ import { findCitus, NOT_CHECKED } from './installation.ts';
 
 /** What is committed survives a crash of a server. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
-/** The maximum pause in milliseconds between two acknowledged writes while a shard moves; 0.7 s and 1.1 s were measured. */
+/** The maximum pause in milliseconds between two acknowledged writes while a shard moves; 0.7 to 2.2 s were measured. */
 const MAX_PAUSE_MS = 10_000;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
 
