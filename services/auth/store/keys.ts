@@ -118,7 +118,10 @@ export const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_al
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
-/** SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. */
+/**
+ * SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. With a
+ * condition on the guild Citus executes a statement for one guild on a single node.
+ */
 export const withSecrets = (andGuild = '') => `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
@@ -132,7 +135,7 @@ export function selectKeys(
   numbers: readonly number[],
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets('AND guild_id = $2')}
      WHERE k.guild_id = $2 AND k.number = ANY($3::integer[]) ORDER BY k.number DESC`,
     [now, guildId, numbers],
   );
@@ -147,7 +150,7 @@ export function selectKeyPage(
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT ${KEY} FROM auth.keys k ${withSecrets()}
+    `SELECT ${KEY} FROM auth.keys k ${withSecrets('AND guild_id = $2')}
      WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
      ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
     [now, guildId, after?.isRevoked ?? false, after ? -after.number : -MAX_NUMBER, limit],
@@ -198,8 +201,9 @@ export async function selectKeyStates(
   return row ?? { areRevoked: true, changedAt: null };
 }
 
-const CHANGE = `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
-  ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number) AS hashes`;
+/** The columns of a KeyChange of API key `k`. */
+const changeOf = (andGuild = '') => `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
+  ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number ${andGuild}) AS hashes`;
 
 /** Returns the API keys of a guild that have the numbers `numbers`, in the form that is sent to gateways. */
 export function selectChanges(
@@ -208,7 +212,7 @@ export function selectChanges(
   numbers: readonly number[],
 ): Promise<KeyChange[]> {
   return transaction.query<KeyChange>(
-    `SELECT ${CHANGE} FROM auth.keys k WHERE k.guild_id = $1 AND k.number = ANY($2::integer[])`,
+    `SELECT ${changeOf('AND s.guild_id = $1')} FROM auth.keys k WHERE k.guild_id = $1 AND k.number = ANY($2::integer[])`,
     [guildId, numbers],
   );
 }
@@ -219,7 +223,7 @@ export type ChangePosition = KeyRef & Pick<KeyChange, 'changedAt'>;
 /** Returns a page of API keys in the order of their last change, starting after a position. */
 export function selectChangesAfter(database: Queryable, after: ChangePosition, limit: number): Promise<KeyChange[]> {
   return database.query<KeyChange>(
-    `SELECT ${CHANGE} FROM auth.keys k
+    `SELECT ${changeOf()} FROM auth.keys k
      WHERE (k.changed_at, k.guild_id, k.number) > ($1, $2, $3)
      ORDER BY k.changed_at, k.guild_id, k.number LIMIT $4`,
     [after.changedAt, after.guildId, after.number, limit],

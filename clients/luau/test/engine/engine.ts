@@ -42,6 +42,8 @@ export interface EngineOptions {
     PrivateServerOwnerId?: number;
   };
   maxPlayers?: number;
+  /** The seed of `math.random`; a random one by default. */
+  seed?: number;
   /** Responds to requests in place of real sockets. */
   transport?: Transport;
 }
@@ -267,7 +269,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const { root, sources } = numberModules(options.modules ?? []);
   const vm = await LuauVm.create(
     {
-      seed: randomInt(1, 2 ** 31),
+      seed: options.seed ?? randomInt(1, 2 ** 31),
       studio,
       studioApiAccess: options.studioApiAccess ?? false,
       httpEnabled: options.httpEnabled ?? true,
