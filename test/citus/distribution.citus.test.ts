@@ -1,15 +1,13 @@
 // The migrations with CITUS=true, on a cluster of a coordinator and two workers.
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { pathOf } from '#kit/files.ts';
 import { allMigrations } from '../../deploy/all-migrations.ts';
 import { PLACEMENTS } from '../../deploy/citus/placements.ts';
 import { migrateAll } from '../../deploy/migrate.ts';
 import { databaseRows } from '../postgres/database.ts';
 import { createCitusDatabase } from './cluster.ts';
+import { migrate, type Program } from './migrate-program.ts';
 
 const GUILDS = Array.from({ length: 20 }, (_, number) => `9000000000000000${10 + number}`);
 const [GUILD = ''] = GUILDS;
@@ -21,21 +19,6 @@ const PASSWORD = 'only-for-this-test';
 let url: string;
 let first: Program;
 let heads: object[];
-
-interface Program {
-  status: number;
-  lines: string[];
-}
-
-/** Runs `deploy/migrate.ts` as a process, and returns its exit status and the lines that it printed. */
-async function migrate(environment: Record<string, string>): Promise<Program> {
-  const program = promisify(execFile)(process.execPath, [pathOf('deploy/migrate.ts')], { env: environment });
-  const { stdout, stderr, code } = await program.then(
-    (done) => ({ ...done, code: 0 }),
-    (error: { stdout: string; stderr: string; code: number }) => error,
-  );
-  return { status: code, lines: `${stdout}${stderr}`.split('\n').filter((line) => line !== '') };
-}
 
 /** The end of each chain of the audit, which a trigger moves. */
 const HEADS = 'SELECT guild_id, sequence, chain FROM auth.audit_heads ORDER BY guild_id';

@@ -1,6 +1,8 @@
-// Clients write while a shard moves to another worker, and while a worker is killed and started again.
+// Clients write while the data of one server moves to a cluster, while a shard moves to another worker, and while a worker is killed
+// and started again.
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { migrateAll } from '../../deploy/migrate.ts';
 import { expectEventsWithoutGaps, expectStoredOnce } from '../failover/comparisons.ts';
 import { identities } from '../failover/processes.ts';
 import { GUILDS, SteadyWriter } from '../failover/steady-writer.ts';
@@ -11,8 +13,9 @@ import { databaseRows } from '../postgres/database.ts';
 import { testRedisUrl } from '../redis/database.ts';
 import { verifyAudit } from '../restore/restored-system.ts';
 import { createFolder, createServerFolder, removeFolder, type Server } from '../restore/server.ts';
-import { CitusCluster, createDistributedDatabase } from './cluster.ts';
+import { CitusCluster, createCitusDatabase } from './cluster.ts';
 import { findCitus, NOT_CHECKED } from './installation.ts';
+import { migrate } from './migrate-program.ts';
 
 /** What is committed survives a crash of a server. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
@@ -31,7 +34,9 @@ beforeAll(async () => {
   if (!installation) throw new Error(NOT_CHECKED);
   cluster = await CitusCluster.start(installation, createFolder(join(folder, 'citus')), DURABLE);
   const nodes = cluster.nodes.map((node) => node.url('postgres'));
-  url = await createDistributedDatabase(nodes, 'guild_data');
+  // The coordinator is the server that was alone before.
+  url = await createCitusDatabase(nodes, 'guild_data');
+  await migrateAll(url);
   deployment = new Deployment({ databaseUrl: () => url, redisUrl: await testRedisUrl(), replicas: 1, guilds: GUILDS });
   await deployment.start();
   writer = new SteadyWriter(deployment.api, deployment.keys);
@@ -60,6 +65,23 @@ function longestPause(from: number): number {
   const times = [from, ...writer.acknowledged.map(({ at }) => at).filter((at) => at > from), performance.now()];
   return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
 }
+
+// The last test checks that nothing is lost that was acknowledged before, during or after the move.
+test('the data of one server moves to a cluster while clients repeat their writes', async () => {
+  await vi.waitUntil(() => writer.allKindsAt(0), WAIT);
+  const begun = performance.now();
+  await deployment.stopReplicas();
+  const program = await migrate({ DATABASE_URL: url, CITUS: 'true' });
+  expect(program.status, program.lines.join('\n')).toBe(0);
+  await deployment.startReplicas();
+  const back = await vi.waitUntil(() => writer.allKindsAt(begun), WAIT);
+  printFigure(
+    'Citus, move of one server to a cluster until writes of all kinds succeed',
+    `${round((back - begun) / 1_000)} s`,
+  );
+  const used = await databaseRows<{ port: number }>(url, 'SELECT DISTINCT nodeport AS port FROM citus_shards');
+  expect(used.map(({ port }) => port)).toEqual(expect.arrayContaining(cluster.workers.map(({ port }) => port)));
+}, 240_000);
 
 test('while a shard moves to another worker, writes of all kinds are acknowledged and none is rejected', async () => {
   await vi.waitUntil(() => writer.allKindsAt(0), WAIT);

@@ -92,13 +92,22 @@ export class Deployment {
   async start(): Promise<this> {
     this.#simulators = await startSimulators(worldOf(this.#options.guilds));
     for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
-    const { only, release = THIS_RELEASE } = this.#options;
-    for (const deployable of release.deployables.filter(({ name }) => only?.includes(name) ?? true)) {
-      const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name, release));
-      await Promise.all(starts);
-    }
+    await this.startReplicas();
     await this.#createKeys();
     return this;
+  }
+
+  /** Starts the processes of each deployable, as when all are scaled up from zero. */
+  async startReplicas(): Promise<void> {
+    const { only, release = THIS_RELEASE, replicas } = this.#options;
+    for (const { name } of release.deployables.filter((deployable) => only?.includes(deployable.name) ?? true)) {
+      await Promise.all(Array.from({ length: replicas }, () => this.startReplica(name, release)));
+    }
+  }
+
+  /** Stops all processes, as when all deployables are scaled to zero. */
+  async stopReplicas(): Promise<void> {
+    await Promise.all(this.replicas.splice(0).map((replica) => this.terminate(replica)));
   }
 
   async stop(): Promise<void> {
