@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ApiKey } from '#kit/security/api-key.ts';
-import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { AuthServiceService, KeyGrant, VerifyResult } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 
 /** The maximum number of API keys that are being looked up in the auth service, and so the maximum in one message. */
@@ -146,9 +146,12 @@ export class Verifier {
     for (const { priority } of lookups) this.#inFlight[priority] += 1;
     const requestedAt = this.#options.clock.now();
     try {
-      const grants = await this.#request(lookups);
+      const results = await this.#request(lookups);
       this.#setFailing(false);
-      for (const [index, lookup] of lookups.entries()) this.#resolve(lookup, grants[index], requestedAt);
+      for (const [index, lookup] of lookups.entries()) {
+        if (results[index]?.isUnavailable) this.#fail(lookup, 'auth could not read the key');
+        else this.#resolve(lookup, results[index]?.grant, requestedAt);
+      }
     } catch (error) {
       this.#setFailing(true);
       for (const lookup of lookups) this.#fail(lookup, error);
@@ -157,13 +160,13 @@ export class Verifier {
     if (this.#queues.normal.length + this.#queues.low.length > 0) this.#schedule();
   }
 
-  async #request(lookups: Lookup[]): Promise<(KeyGrant | undefined)[]> {
+  async #request(lookups: Lookup[]): Promise<VerifyResult[]> {
     const keys = lookups.map(({ key }) => ({ guildId: key.guildId, hash: key.hash }));
     const { results } = await this.#options.client.verify({ keys });
     // A result that is missing in the auth service's response must not count as an unknown API key.
     if (results.length !== keys.length)
       throw new Error(`auth returned ${results.length} results for ${keys.length} keys`);
-    return results.map((result) => result.grant);
+    return results;
   }
 
   #setFailing(isFailure: boolean): void {

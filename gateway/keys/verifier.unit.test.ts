@@ -19,6 +19,19 @@ test('lookups of one turn of the event loop are sent in one message, and results
   expect(peer.messages).toEqual([keys.map(({ guildId, hash }) => ({ guildId, hash }))]);
 });
 
+test('a key that auth could not read is rejected with UNAVAILABLE, and the other keys of its message get their results', async () => {
+  const { peer, verifier, verify } = await setUp();
+  const [readable, unreadable] = [newKey(), newKey('900000000000000002')];
+  const grant = peer.grant(readable);
+  peer.grant(unreadable);
+  peer.unavailableGuilds.add(unreadable.guildId);
+  const [known, failed] = await Promise.allSettled([verify(readable), verify(unreadable)]);
+  expect(known).toMatchObject({ value: { grant } });
+  expect(failed).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
+  expect(verifier.isFailing).toBe(false);
+  expect(peer.messages).toHaveLength(1);
+});
+
 test('concurrent lookups of one key are sent once, and have one result', async () => {
   const { peer, verify, results } = await setUp();
   const key = newKey();

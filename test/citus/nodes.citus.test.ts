@@ -1,6 +1,7 @@
 // Clients write while the data of one server moves to a cluster, while a shard moves to another worker, and while a worker is killed
 // and started again.
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { migrateAll } from '../../deploy/migrate.ts';
 import { expectEventsWithoutGaps, expectStoredOnce } from '../failover/comparisons.ts';
@@ -21,6 +22,8 @@ import { migrate } from './migrate-program.ts';
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 /** The maximum pause in milliseconds between two acknowledged writes while a shard moves; 0.7 to 2.2 s were measured. */
 const MAX_PAUSE_MS = 10_000;
+/** Guilds whose data is read at a time. */
+const READERS = 16;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
 
 const folder = createServerFolder();
@@ -60,6 +63,50 @@ const shards = () =>
     `SELECT shardid::int AS id, nodeport AS port FROM citus_shards WHERE table_name = 'lookup.links'::regclass ORDER BY shardid`,
   );
 
+/** The port of the worker that stores each guild. */
+async function guildsByPort(): Promise<Map<string, number>> {
+  const rows = await databaseRows<{ guild: string; port: number }>(
+    url,
+    `SELECT guild, nodeport AS port FROM unnest($1::text[]) AS guild
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('lookup.links', guild)`,
+    [GUILDS],
+  );
+  return new Map(rows.map(({ guild, port }) => [guild, port]));
+}
+
+/** Sends one read of each kind for a guild, and returns the status codes of the responses. */
+async function readStatuses(guild: string): Promise<number[]> {
+  const headers = { 'x-api-key': deployment.keys.get(guild) ?? '', 'x-guild-id': guild };
+  const path = `${deployment.api}/moderation/${guild}/game/status`;
+  const responses = await Promise.all([
+    fetch(`${deployment.api}/lookup/game/1`, { headers }),
+    fetch(path, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ game_ids: [1] }),
+    }),
+  ]);
+  return responses.map(({ status }) => status);
+}
+
+/**
+ * Waits until reads succeed for the guilds of all workers but the one at `port`, whose guilds get 503. Reads of all guilds are sent
+ * beside each other. A game account without a link is a 404.
+ */
+async function expectOnlyReadsOf(guilds: ReadonlyMap<string, number>, port: number): Promise<void> {
+  const limit = pLimit(READERS);
+  await vi.waitFor(async () => {
+    const counts: Record<string, number> = {};
+    const read = async (guild: string, own: number) => {
+      const kind = `${own === port ? 'down' : 'up'}: ${await readStatuses(guild)}`;
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    };
+    await Promise.all([...guilds].map(([guild, own]) => limit(read, guild, own)));
+    const down = [...guilds.values()].filter((own) => own === port).length;
+    expect(counts).toEqual({ 'down: 503,503': down, 'up: 404,200': guilds.size - down });
+  }, WAIT);
+}
+
 /** The longest time in milliseconds between two acknowledgements since `from`. */
 function longestPause(from: number): number {
   const times = [from, ...writer.acknowledged.map(({ at }) => at).filter((at) => at > from), performance.now()];
@@ -73,8 +120,9 @@ test('the data of one server moves to a cluster while clients repeat their write
   await deployment.stopReplicas();
   const program = await migrate({ DATABASE_URL: url, CITUS: 'true' });
   expect(program.status, program.lines.join('\n')).toBe(0);
+  const moved = performance.now();
   await deployment.startReplicas();
-  const back = await vi.waitUntil(() => writer.allKindsAt(begun), WAIT);
+  const back = await vi.waitUntil(() => writer.allKindsAt(moved), WAIT);
   printFigure(
     'Citus, move of one server to a cluster until writes of all kinds succeed',
     `${round((back - begun) / 1_000)} s`,
@@ -104,13 +152,15 @@ test('while a shard moves to another worker, writes of all kinds are acknowledge
   expect(pause).toBeLessThan(MAX_PAUSE_MS);
 }, 180_000);
 
-test('after a worker was killed and has started again, all guilds are served, and nothing acknowledged is lost or applied twice', async () => {
+test('while a worker is down the guilds of other workers are read, and after it has started again nothing acknowledged is lost or applied twice', async () => {
   const before = identities(deployment);
   const [killed] = cluster.workers as [Server];
   const { repeats } = writer;
+  const guilds = await guildsByPort();
   await killed.kill();
   // Clients repeat what is not acknowledged.
   await vi.waitUntil(() => writer.repeats > repeats + 50, WAIT);
+  await expectOnlyReadsOf(guilds, killed.port);
   await vi.waitFor(() => killed.startAgain(), WAIT);
   const startedAt = performance.now();
   const back = await vi.waitUntil(() => writer.allKindsAt(startedAt), WAIT);

@@ -4,9 +4,15 @@ import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { AuthServiceService, KeyHash, KeyUse, ReportRequestsRequest } from '#proto/gen/guild/auth/v1/auth.ts';
+import type {
+  AuthServiceService,
+  KeyHash,
+  KeyUse,
+  ReportRequestsRequest,
+  VerifyResult,
+} from '#proto/gen/guild/auth/v1/auth.ts';
 import { guildId } from '#proto/rest/schemas.ts';
-import { parseKeyId } from '../domain/key.ts';
+import { type Grant, parseKeyId } from '../domain/key.ts';
 import type { Requests } from '../domain/requests.ts';
 import type { Watchers } from '../domain/watchers.ts';
 import { recordUse, type KeyUse as StoredKeyUse } from '../store/key-uses.ts';
@@ -61,9 +67,10 @@ export function authHandlers({
       const guildIds = keys.map((key) => key.guildId);
       const hashes = keys.map((key) => key.hash);
       const grants = await store.verifyHashes(database, guildIds, hashes, now());
-      const known = grants.filter((grant) => grant !== null).length;
-      telemetry.secretsVerified(known, grants.length - known);
-      return { results: grants.map((grant) => (grant ? { grant: grantView(grant) } : {})) };
+      const unknown = grants.filter((grant) => grant === null).length;
+      const unavailable = grants.filter((grant) => grant instanceof Error).length;
+      telemetry.secretsVerified(grants.length - unknown - unavailable, unknown);
+      return { results: grants.map(verifyResult) };
     },
     watch: async (_request, stream) => {
       await watchers.watch({
@@ -84,6 +91,11 @@ export function authHandlers({
       return {};
     },
   };
+}
+
+function verifyResult(grant: Grant | null | Error): VerifyResult {
+  if (grant instanceof Error) return { isUnavailable: true };
+  return { grant: grant ? grantView(grant) : undefined, isUnavailable: false };
 }
 
 function checkHashes(keys: readonly KeyHash[]): void {

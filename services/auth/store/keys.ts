@@ -1,4 +1,4 @@
-import { byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
@@ -263,16 +263,16 @@ const VERIFY_HASHES = guildStatement(
 
 /**
  * Returns the grant for each pair of guild and hash, in the same order; null if the secret is unknown, revoked or past
- * its grace period.
+ * its grace period. With Citus an error if the guild could not be read.
  */
 export async function verifyHashes(
   database: Queryable,
   guildIds: readonly string[],
   hashes: readonly Buffer[],
   now: Date,
-): Promise<(Grant | null)[]> {
+): Promise<(Grant | null | Error)[]> {
   const requested = guildIds.map((guildId, index) => ({ guildId, hash: hashes[index] }));
-  return byGuildInOrder(database, requested, guildOf, async (part, run) => {
+  return byGuildOrError(database, requested, guildOf, async (part, run) => {
     const values = [part.map(guildOf), part.map(({ hash }) => hash), now];
     const rows = await run<Grant | { number: null }>(VERIFY_HASHES, values);
     return rows.map((row) => (row.number === null ? null : row));

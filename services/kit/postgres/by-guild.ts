@@ -90,6 +90,29 @@ export async function byGuildInOrder<Item, Result>(
   return found.toSorted((a, b) => a.place - b.place).map(({ result }) => result);
 }
 
+/**
+ * Runs a read that returns one result per item in the order of its items. With Citus it is executed once for each guild, and an
+ * error stands in place of the results of a guild whose read failed, for example because its node is down. Throws if the read failed
+ * for all guilds.
+ */
+export async function byGuildOrError<Item, Result>(
+  on: Queryable,
+  items: readonly Item[],
+  guildOfItem: (item: Item) => string,
+  read: (items: readonly Item[], run: Run) => Promise<readonly Result[]>,
+): Promise<(Result | Error)[]> {
+  if (!(await on.isDistributed?.())) return [...(await read(items, runForAll(on)))];
+  const results = await byGuildInOrder<Item, Result | Error>(on, items, guildOfItem, (part, run) =>
+    read(part, run).catch((error: unknown) => {
+      const failure = error instanceof Error ? error : new Error(String(error));
+      return part.map(() => failure);
+    }),
+  );
+  const [first] = results;
+  if (first instanceof Error && results.every((result) => result instanceof Error)) throw first;
+  return results;
+}
+
 export interface DueRows {
   /** The table, with its schema. */
   table: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { byGuild, byGuildInOrder, guildOf, guildStatement, inDueGuilds } from './by-guild.ts';
+import { byGuild, byGuildInOrder, byGuildOrError, guildOf, guildStatement, inDueGuilds } from './by-guild.ts';
 import { prepared, type Queryable } from './pool.ts';
 import type { Statement } from './statements.ts';
 
@@ -47,6 +47,22 @@ describe('with Citus', () => {
     expect(results).toEqual([0, 1, 2, 3]);
   });
 
+  test('a guild that cannot be read gets an error, and the others their results', async () => {
+    const lost = new Error('the node is down');
+    const read = async (rows: readonly { guildId: string; number: number }[]) => {
+      if (rows.some(({ guildId }) => guildId === '1')) throw lost;
+      return numbersOf(rows);
+    };
+    expect(await byGuildOrError(database(true), ROWS, guildOf, read)).toEqual([lost, 1, lost, 3]);
+  });
+
+  test('a read that fails for all guilds throws', async () => {
+    const read = byGuildOrError(database(true), ROWS, guildOf, () =>
+      Promise.reject(new Error('the coordinator is down')),
+    );
+    await expect(read).rejects.toThrow('the coordinator is down');
+  });
+
   test('due rows are changed guild by guild, each guild once, until there are enough', async () => {
     const due = { table: 'fleet.tasks', condition: 'run_at < $1', order: 'run_at', values: [5], limit: 7 };
     const on = database(true, ROWS);
@@ -69,6 +85,11 @@ test('without Citus one statement has the rows of all guilds, and no search prec
     [STATEMENT.all, [[0, 1, 2, 3]]],
     [STATEMENT.all, [5]],
   ]);
+});
+
+test('without Citus a read that fails throws, and no row gets an error', async () => {
+  const read = byGuildOrError(database(false), ROWS, guildOf, () => Promise.reject(new Error('PostgreSQL is down')));
+  await expect(read).rejects.toThrow('PostgreSQL is down');
 });
 
 test('a batch without rows runs no statement', async () => {

@@ -25,7 +25,9 @@ function violatedConstraint({ constraint, message }: DatabaseError): string | un
  * unavailable.
  */
 export function isRejectedStatement(error: unknown): boolean {
-  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error) && !isStatementLost(error);
+  if (error instanceof DatabaseError) {
+    return !isOutage(error) && !isRetryable(error) && !isStatementLost(error) && !isNodeUnreachable(error);
+  }
   return error instanceof TypeError || error instanceof RangeError;
 }
 
@@ -39,6 +41,15 @@ export const isDataException = (error: unknown) =>
  */
 function isOutage({ code = '', severity }: DatabaseError): boolean {
   return severity === 'FATAL' || code === READ_ONLY || ['08', '53', '57', '58'].includes(code.slice(0, 2));
+}
+
+/**
+ * True if the coordinator of Citus reports that it does not reach another node. The connection to the coordinator can be used
+ * again.
+ */
+export function isNodeUnreachable(error: unknown): boolean {
+  if (!(error instanceof DatabaseError) || error.severity !== 'ERROR') return false;
+  return error.code === CONNECTION_FAILURE || error.message.startsWith('failure on connection marked as essential');
 }
 
 /** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
@@ -67,6 +78,7 @@ const UNIQUE_VIOLATION = '23505';
 const UNKNOWN_STATEMENT = '26000';
 const DUPLICATE_STATEMENT = '42P05';
 const NOT_SUPPORTED = '0A000';
+const CONNECTION_FAILURE = '08006';
 const READ_ONLY = '25006';
 const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';

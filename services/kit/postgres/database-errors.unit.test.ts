@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import { expect, test } from 'vitest';
-import { isUniqueViolation } from './database-errors.ts';
+import { isNodeUnreachable, isRejectedStatement, isUniqueViolation } from './database-errors.ts';
 
 const errorOf = (message: string, fields: Partial<DatabaseError>) =>
   Object.assign(new DatabaseError(message, message.length, 'error'), fields);
@@ -23,4 +23,27 @@ test.each([
   ['a failed copy', errorOf('could not open file', { code: 'XX000', routine: 'ReportCopyError' })],
 ])('%s is no unique violation', (_, error) => {
   expect(isUniqueViolation(error)).toBe(false);
+});
+
+const UNREACHABLE =
+  'connection to the remote node postgres@127.0.0.1:5432 failed with the following error: Connection refused';
+
+test.each([
+  ['a connection that is refused', errorOf(UNREACHABLE, { code: '08006', severity: 'ERROR' })],
+  [
+    'a connection that is lost in a transaction, without its SQL state',
+    errorOf('failure on connection marked as essential: 127.0.0.1:5432', { code: 'XX000', severity: 'ERROR' }),
+  ],
+])(
+  'an unreachable node of Citus is recognised in the error about %s, and the statement is not to blame',
+  (_, error) => {
+    expect(isNodeUnreachable(error)).toBe(true);
+    expect(isRejectedStatement(error)).toBe(false);
+  },
+);
+
+test('the end of the own connection is an outage, but no unreachable node', () => {
+  const error = errorOf('connection failure', { code: '08006', severity: 'FATAL' });
+  expect(isNodeUnreachable(error)).toBe(false);
+  expect(isRejectedStatement(error)).toBe(false);
 });

@@ -7,7 +7,7 @@ import { DeadlineError, within } from '../resilience/deadline.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { recordedSpan } from '../telemetry/tracing/current-span.ts';
-import { isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
+import { isNodeUnreachable, isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
 import { distributionReader } from './distribution.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { PrimaryPool } from './hosts/primary-pool.ts';
@@ -241,7 +241,7 @@ class Connection implements Transaction {
       // The stack trace is captured again, to show the caller instead of the place where the response was parsed.
       if (error instanceof Error) Error.captureStackTrace(error);
       if (isRejectedStatement(error)) throw error;
-      this.isBroken ||= !isRetryable(error);
+      this.isBroken ||= !isRetryable(error) && !isNodeUnreachable(error);
       if (this.isBroken) this.#health.doubt();
       throw new ApiError('UNAVAILABLE', { cause: error });
     } finally {

@@ -14,15 +14,15 @@ const MAX_STATEMENTS = 2;
  * request. A statement is sent after its requests were received, so it sees everything that was committed before.
  */
 export class SharedReads<Request, Result> {
-  readonly #read: (requests: readonly Request[]) => Promise<Result[]>;
+  readonly #read: (requests: readonly Request[]) => Promise<(Result | Error)[]>;
   readonly #batch: DataLoader<Request, Result>;
   /** The number of shared statements that are being executed or about to be sent. */
   #statements = 0;
   /** Functions that send the waiting batches. */
   readonly #waiting: (() => void)[] = [];
 
-  /** `read` executes one statement and returns a result for each request, in the same order. */
-  constructor(read: (requests: readonly Request[]) => Promise<Result[]>) {
+  /** `read` executes one statement and returns a result for each request, in the same order; an error for one that fails alone. */
+  constructor(read: (requests: readonly Request[]) => Promise<(Result | Error)[]>) {
     this.#read = read;
     this.#batch = new DataLoader((requests: readonly Request[]) => this.#execute(requests), {
       cache: false,
@@ -31,7 +31,7 @@ export class SharedReads<Request, Result> {
     });
   }
 
-  /** Reads for a request. Rejects with the error of the statement, which then fails for all its requests. */
+  /** Reads for a request. Rejects with the error of the statement, which then fails for all its requests, or of the request. */
   load(request: Request): Promise<Result> {
     return this.#batch.load(request);
   }
@@ -44,7 +44,7 @@ export class SharedReads<Request, Result> {
     setImmediate(send);
   }
 
-  async #execute(requests: readonly Request[]): Promise<Result[]> {
+  async #execute(requests: readonly Request[]): Promise<(Result | Error)[]> {
     try {
       return await this.#read(requests);
     } finally {

@@ -1,3 +1,4 @@
+import { byGuildOrError, guildOf } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { SharedReads } from '#kit/postgres/shared-reads.ts';
 import { findLinks, type Link, type LinksRequest } from '../store/links.ts';
@@ -12,7 +13,9 @@ export class LinkReads {
 
   constructor(database: Queryable) {
     this.#database = database;
-    this.#shared = new SharedReads((requests) => findLinks(database, requests));
+    this.#shared = new SharedReads((requests) =>
+      byGuildOrError(database, requests, guildOf, (part) => findLinks(database, part)),
+    );
   }
 
   async find(request: LinksRequest): Promise<Link[]> {

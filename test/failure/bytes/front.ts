@@ -80,7 +80,7 @@ export async function startAuth(ring: SecretRing, beforeVerify?: FrontOptions['b
   const handlers = {
     verify: async ({ keys }: VerifyRequest) => {
       for (const { guildId } of keys) await beforeVerify?.(guildId);
-      return { results: keys.map(({ guildId }) => ({ grant: grantOf(guildId) })) };
+      return { results: keys.map(({ guildId }) => ({ grant: grantOf(guildId), isUnavailable: false })) };
     },
     watch: async (_request: unknown, stream: ResponseStream<WatchResponse>) => {
       const beat = setInterval(() => stream.write({ event: { $case: 'beat', value: {} } }), BEAT_MS);

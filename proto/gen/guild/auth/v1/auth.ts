@@ -30,7 +30,11 @@ export interface VerifyResponse {
 
 export interface VerifyResult {
   /** Unset if the key is unknown or revoked, or if it was replaced and the grace period of the rotation is over. */
-  grant?: KeyGrant | undefined;
+  grant?:
+    | KeyGrant
+    | undefined;
+  /** True if the key could not be read, although others were: with Citus the node of its guild may be down. */
+  isUnavailable: boolean;
 }
 
 /** The data of a key that decides what a request may do. */
@@ -260,13 +264,16 @@ export const VerifyResponse: MessageFns<VerifyResponse> = {
 };
 
 function createBaseVerifyResult(): VerifyResult {
-  return { grant: undefined };
+  return { grant: undefined, isUnavailable: false };
 }
 
 export const VerifyResult: MessageFns<VerifyResult> = {
   encode(message: VerifyResult, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.grant !== undefined) {
       KeyGrant.encode(message.grant, writer.uint32(10).fork()).join();
+    }
+    if (message.isUnavailable !== false) {
+      writer.uint32(16).bool(message.isUnavailable);
     }
     return writer;
   },
@@ -290,6 +297,14 @@ export const VerifyResult: MessageFns<VerifyResult> = {
             }
 
             message.grant = KeyGrant.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.isUnavailable = reader.bool();
             continue;
           }
         }
