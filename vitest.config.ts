@@ -49,6 +49,8 @@ const integration = {
   expect: { poll: PATIENCE },
 } as const;
 
+const EXCLUDED_FILES = Object.entries(EXCLUDED).flatMap(([file, { tests }]) => (tests ? [] : [file]));
+
 /** `npm run test:citus`: integration tests on a Citus cluster. */
 const citus = {
   test: {
@@ -56,7 +58,8 @@ const citus = {
     name: 'citus',
     globalSetup: './test/citus/citus.setup.ts',
     include: ['{services,gateway,deploy,clients,test}/**/*.test.ts'],
-    exclude: [...NOT_INTEGRATION, ...Object.keys(EXCLUDED), CITUS_NODES],
+    exclude: [...NOT_INTEGRATION, ...EXCLUDED_FILES, CITUS_NODES],
+    setupFiles: './test/citus/skip-excluded.setup.ts',
     isolate: false,
   },
 };

@@ -120,8 +120,10 @@ describe('counters', () => {
   });
 
   test('a transaction that is rolled back does not count', async () => {
+    await fixture.database.query(
+      `CREATE FUNCTION fail_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$`,
+    );
     await fixture.database.query(`
-      CREATE FUNCTION fail_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$;
       CREATE CONSTRAINT TRIGGER fail_commit AFTER INSERT OR UPDATE ON activity.sessions
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail_commit()`);
     const started = await growth('activity_sessions_total', '{change="started"}', async () => {

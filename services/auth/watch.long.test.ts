@@ -102,10 +102,12 @@ test('a change that is rolled back is not sent', async () => {
   const keyId = await newKey();
   const watched = await watchUntilBeat(far);
   // The commit itself fails, after all statements of the change.
+  await client.query(
+    `CREATE FUNCTION auth.reject_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'rejected'; END $$`,
+  );
   await client.query(`
-    CREATE FUNCTION auth.reject_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'rejected'; END $$;
     CREATE CONSTRAINT TRIGGER reject_update AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.reject_update();`);
+      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.reject_update()`);
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
   await client.query('DROP FUNCTION auth.reject_update CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });

@@ -191,8 +191,9 @@ describe('a change that its client has given up', () => {
     // As a repeat finds it that took the claim just before the first request was settled.
     await fixture.query(
       `UPDATE members.idempotency SET status = NULL, answer = NULL, claimed_until = $2,
-         claim = (SELECT (claim->>'id')::uuid FROM members.intents WHERE chat_id = $1) WHERE key = 'meanwhile'`,
-      [chatId, new Date(await fixture.databaseNow())],
+         claim = (SELECT (claim->>'id')::uuid FROM members.intents WHERE guild_id = $3 AND chat_id = $1)
+       WHERE guild_id = $3 AND key = 'meanwhile'`,
+      [chatId, new Date(await fixture.databaseNow()), GUILD],
     );
     const again = await repeat();
     expect(again).toMatchObject({ status: 201, body });

@@ -133,8 +133,10 @@ async function live({ chatId, gameId, isErased }: (typeof persons)[number], inde
 /** Lets the next page of the rank poll find that everybody has another rank. */
 async function changeRanks(): Promise<void> {
   await fixture.query(
-    `WITH known AS (SELECT chat_id FROM members.known_ranks ORDER BY chat_id FOR UPDATE)
-     UPDATE members.known_ranks SET ranks = '{"${GROUP}": [1]}' FROM known WHERE known_ranks.chat_id = known.chat_id`,
+    `WITH known AS (SELECT chat_id FROM members.known_ranks WHERE guild_id = $1 ORDER BY chat_id FOR UPDATE)
+     UPDATE members.known_ranks SET ranks = '{"${GROUP}": [1]}' FROM known
+     WHERE guild_id = $1 AND known_ranks.chat_id = known.chat_id`,
+    [GUILD],
   );
   await fixture.query('UPDATE members.rank_polls SET run_at = clock_timestamp() WHERE holder IS NULL');
 }

@@ -139,7 +139,7 @@ describe('while a service stays down', () => {
     const used = await ban();
     await databaseRows(
       system.network.databaseUrl,
-      `UPDATE auth.interactions SET queued_at = queued_at - interval '61 seconds' WHERE id = '${used.id}'`,
+      `UPDATE auth.interactions SET queued_at = clock_timestamp() - interval '61 seconds' WHERE id = '${used.id}'`,
     );
     const text = await textOf(used);
     await system.restore('moderation', 'down');

@@ -162,7 +162,7 @@ describe('lists', () => {
     expect(ids(await json(['keys', 'list', '--guild', one, '--unused', '90d']))).toEqual([]);
     await databaseRows(
       database.url,
-      `UPDATE auth.keys SET created_at = $2, last_used_at = CASE number WHEN 1 THEN $3::timestamptz ELSE $4::timestamptz END
+      `UPDATE auth.keys SET created_at = $2, last_used_at = CASE WHEN number = 1 THEN $3::timestamptz ELSE $4::timestamptz END
        WHERE guild_id = $1`,
       [one, daysAgo(100), daysAgo(95), daysAgo(0)],
     );

@@ -61,6 +61,9 @@ export async function byGuild<Item, Result>(
   if (items.length === 0) return [];
   if (!(await on.isDistributed?.())) return [...(await work(items, runForAll(on)))];
   const guilds = [...Map.groupBy(items, guildOfItem)];
+  const [first] = guilds;
+  // Awaited here, so that the stack trace of an error shows the caller.
+  if (first && guilds.length === 1) return [...(await work(items, runForOne(on, first[0])))];
   // A transaction has one connection, and locks rows in the order of its items.
   const limit = pLimit('afterCommit' in on ? 1 : CONCURRENCY);
   const results = guilds.map(([guildId, ofGuild]) => limit(() => work(ofGuild, runForOne(on, guildId))));
