@@ -64,13 +64,12 @@ const citus = {
   },
 };
 
-/** Runs after the other tests on a cluster, because it starts a second cluster and the whole system. */
+/** Runs after the other tests on a cluster, because it starts a cluster of its own and the whole system. */
 const citusNodes = {
   test: {
-    ...citus.test,
+    ...integration,
     name: 'citus-nodes',
     include: [CITUS_NODES],
-    exclude: NOT_INTEGRATION,
     sequence: { groupOrder: 1 },
   },
 };

@@ -18,9 +18,10 @@ export class PreviewTelemetry {
   /** Logs how an attempt at a preview ended. */
   settled({ guildId, id, attempts }: PreviewItem, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, job_id: id, attempts, outcome };
-    if (!error) this.#log.info(line, 'binding preview attempt ended');
-    else if (error.code === 'INTERNAL')
-      this.#log.error({ ...line, err: error }, 'binding preview attempt failed unexpectedly, will retry');
-    else this.#log.info({ ...line, code: error.code }, 'binding preview attempt failed, will retry');
+    if (outcome === 'lost') return this.#log.info(line, 'binding preview was taken over by another process');
+    if (!error) return this.#log.info(line, 'binding preview attempt ended');
+    const text = outcome === 'dead' ? 'binding preview failed' : 'binding preview attempt failed, will retry';
+    if (error.code === 'INTERNAL') this.#log.error({ ...line, err: error }, text);
+    else this.#log.info({ ...line, code: error.code }, text);
   }
 }
