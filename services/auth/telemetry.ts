@@ -30,7 +30,7 @@ export class AuthTelemetry {
     );
     this.#verified = metrics.counter(
       'auth_keys_verified_total',
-      'API key hashes that gateways sent for verification, by whether the auth service knows the key',
+      'API key hashes that gateways sent for verification, by whether the auth service knows the key (known, unknown, or unavailable if it could not be read)',
       ['result'],
     );
     this.#operatorCalls = metrics.counterOf(
@@ -136,9 +136,9 @@ export class AuthTelemetry {
     this.#log.warn({ err: error }, 'failed to sign or prune the audit, will retry in an hour');
   }
 
-  secretsVerified(known: number, unknown: number): void {
-    this.#verified.inc({ result: 'known' }, known);
-    this.#verified.inc({ result: 'unknown' }, unknown);
+  /** Counts the secrets of one call. `unavailable` are those that could not be read. */
+  secretsVerified(counts: Record<'known' | 'unknown' | 'unavailable', number>): void {
+    for (const [result, count] of Object.entries(counts)) this.#verified.inc({ result }, count);
   }
 
   requestsReported(isNew: boolean, counts: readonly { allowed: number; rejected: number }[]): void {

@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EventRecorder } from '#kit/events/recorder.ts';
 import type { RunningService } from '#kit/service/service.ts';
@@ -146,4 +147,34 @@ test('the expiry of a flag is one event; removing the expired entry is none, add
     { type: 'shield.removed' },
   ]);
   expect(await recordedEvents(fixture.database.url, 'moderation', '0')).toEqual([]);
+});
+
+test('an entry of the flagged list that is extended while its expiry is about to be reported has no event', async () => {
+  const guildId = newGuild();
+  const insert = (gameId: number, expiresAt: number) =>
+    fixture.query(
+      `INSERT INTO moderation.shield (guild_id, game_id, reason, category, source, actor, flagged_at, expires_at)
+       VALUES ($1, $2, 'x', 'y', 'z', 'ada', $3, $3)`,
+      [guildId, gameId, new Date(expiresAt)],
+    );
+  await insert(7, fixture.clock.now() + 1_000);
+  const client = new Client({ connectionString: fixture.database.url });
+  await client.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query(`UPDATE moderation.shield SET expires_at = 'infinity' WHERE guild_id = $1 AND game_id = 7`, [
+      guildId,
+    ]);
+    await fixture.advance(1_000);
+    // The sweep waits for the lock of the entry.
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+      AND query LIKE '%SET expiry_reported_to%'`;
+    await expect.poll(() => fixture.query(waiting), { timeout: 10_000 }).not.toHaveLength(0);
+    await client.query('COMMIT');
+  } finally {
+    await client.end();
+  }
+  await insert(8, fixture.clock.now());
+  await expect.poll(() => events(guildId), { timeout: 10_000 }).not.toHaveLength(0);
+  expect(await events(guildId)).toMatchObject([{ type: 'shield.removed', persons: ['game:8'] }]);
 });

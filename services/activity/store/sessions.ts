@@ -183,13 +183,15 @@ export async function endSilent(
 ): Promise<{ ended: Session[]; mayFindMore: boolean }> {
   const condition = 'ended_at IS NULL AND check_at IS NOT NULL AND check_at <= $1';
   const silent = { table: 'activity.sessions', condition, order: 'check_at', values: [now], limit };
-  const checked = await inDueGuilds(on, silent, (run) =>
-    run<Session & { due: number }>(CHECK_SILENT, [silentSince, now, limit, MAX_CHECKED_SECONDS]),
-  );
-  const due = checked[0]?.due ?? 0;
+  let isCut = false;
+  const checked = await inDueGuilds(on, silent, async (run) => {
+    const rows = await run<Session & { due: number }>(CHECK_SILENT, [silentSince, now, limit, MAX_CHECKED_SECONDS]);
+    isCut ||= rows.length < (rows[0]?.due ?? 0);
+    return rows;
+  });
   return {
     ended: checked.filter(({ endedAt }) => endedAt !== null),
-    mayFindMore: checked.length >= limit || due > checked.length,
+    mayFindMore: checked.length >= limit || isCut,
   };
 }
 

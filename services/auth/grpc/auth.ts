@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
-import { invalidRequest } from '#kit/errors.ts';
+import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Database } from '#kit/postgres/pool.ts';
@@ -68,8 +68,8 @@ export function authHandlers({
       const hashes = keys.map((key) => key.hash);
       const grants = await store.verifyHashes(database, guildIds, hashes, now());
       const unknown = grants.filter((grant) => grant === null).length;
-      const unavailable = grants.filter((grant) => grant instanceof Error).length;
-      telemetry.secretsVerified(grants.length - unknown - unavailable, unknown);
+      const unavailable = grants.filter((grant) => grant instanceof ApiError).length;
+      telemetry.secretsVerified({ known: grants.length - unknown - unavailable, unknown, unavailable });
       return { results: grants.map(verifyResult) };
     },
     watch: async (_request, stream) => {
@@ -93,8 +93,8 @@ export function authHandlers({
   };
 }
 
-function verifyResult(grant: Grant | null | Error): VerifyResult {
-  if (grant instanceof Error) return { isUnavailable: true };
+function verifyResult(grant: Grant | null | ApiError): VerifyResult {
+  if (grant instanceof ApiError) return { isUnavailable: true };
   return { grant: grant ? grantView(grant) : undefined, isUnavailable: false };
 }
 

@@ -1,3 +1,4 @@
+import type { ApiError } from '#kit/errors.ts';
 import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
@@ -270,7 +271,7 @@ export async function verifyHashes(
   guildIds: readonly string[],
   hashes: readonly Buffer[],
   now: Date,
-): Promise<(Grant | null | Error)[]> {
+): Promise<(Grant | null | ApiError)[]> {
   const requested = guildIds.map((guildId, index) => ({ guildId, hash: hashes[index] }));
   return byGuildOrError(database, requested, guildOf, async (part, run) => {
     const values = [part.map(guildOf), part.map(({ hash }) => hash), now];

@@ -26,10 +26,8 @@ export async function createPartitions(
   guildIds: readonly string[] = [],
 ): Promise<number> {
   // A separate statement, because Citus rejects CREATE TABLE in a transaction that has read shards over several connections.
-  const newest = await on.query<{ day: string }>(
-    'SELECT day::text FROM events.counters WHERE guild_id = ANY($1::text[])',
-    [guildIds],
-  );
+  const counters = 'SELECT day::text FROM events.counters WHERE guild_id = ANY($1::text[])';
+  const newest = guildIds.length === 0 ? [] : await on.query<{ day: string }>(counters, [guildIds]);
   const rows = await on.query<{ created: boolean }>(
     `SELECT events.create_partition($1, day::date) AS created FROM (
        SELECT generate_series(today, today + $2::int, '1 day') AS day

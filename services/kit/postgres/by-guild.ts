@@ -1,4 +1,6 @@
 import pLimit from 'p-limit';
+import { ApiError } from '../errors.ts';
+import { isNodeUnreachable } from './database-errors.ts';
 import type { Queryable, Row } from './pool.ts';
 import type { Statement } from './statements.ts';
 
@@ -95,24 +97,24 @@ export async function byGuildInOrder<Item, Result>(
 
 /**
  * Runs a read that returns one result per item in the order of its items. With Citus it is executed once for each guild, and an
- * error stands in place of the results of a guild whose read failed, for example because its node is down. Throws if the read failed
- * for all guilds.
+ * UNAVAILABLE stands in place of the results of a guild whose read failed with it. Throws if the read failed for all guilds, unless
+ * their node is the cause, because other nodes may be reachable.
  */
 export async function byGuildOrError<Item, Result>(
   on: Queryable,
   items: readonly Item[],
   guildOfItem: (item: Item) => string,
   read: (items: readonly Item[], run: Run) => Promise<readonly Result[]>,
-): Promise<(Result | Error)[]> {
+): Promise<(Result | ApiError)[]> {
   if (!(await on.isDistributed?.())) return [...(await read(items, runForAll(on)))];
-  const results = await byGuildInOrder<Item, Result | Error>(on, items, guildOfItem, (part, run) =>
+  const results = await byGuildInOrder<Item, Result | ApiError>(on, items, guildOfItem, (part, run) =>
     read(part, run).catch((error: unknown) => {
-      const failure = error instanceof Error ? error : new Error(String(error));
-      return part.map(() => failure);
+      if (!(error instanceof ApiError) || error.code !== 'UNAVAILABLE') throw error;
+      return part.map(() => error);
     }),
   );
-  const [first] = results;
-  if (first instanceof Error && results.every((result) => result instanceof Error)) throw first;
+  const isOutage = results.every((result) => result instanceof ApiError && !isNodeUnreachable(result.cause));
+  if (isOutage && results[0] instanceof ApiError) throw results[0];
   return results;
 }
 
@@ -130,7 +132,7 @@ export interface DueRows {
 /**
  * Runs a statement that locks and changes due rows of any guild. On one PostgreSQL it is executed once. With Citus a SELECT
  * without locks first finds the guilds with due rows, and the statement is executed for one guild after the other until it has
- * returned `limit` rows. `work` gets the function that executes the statement.
+ * returned at least `limit` rows. `work` gets the function that executes the statement.
  */
 export async function inDueGuilds<Result>(
   on: Queryable,

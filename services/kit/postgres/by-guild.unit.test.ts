@@ -1,4 +1,6 @@
+import { DatabaseError } from 'pg';
 import { describe, expect, test } from 'vitest';
+import { ApiError } from '../errors.ts';
 import { byGuild, byGuildInOrder, byGuildOrError, guildOf, guildStatement, inDueGuilds } from './by-guild.ts';
 import { prepared, type Queryable } from './pool.ts';
 import type { Statement } from './statements.ts';
@@ -47,20 +49,37 @@ describe('with Citus', () => {
     expect(results).toEqual([0, 1, 2, 3]);
   });
 
-  test('a guild that cannot be read gets an error, and the others their results', async () => {
-    const lost = new Error('the node is down');
-    const read = async (rows: readonly { guildId: string; number: number }[]) => {
-      if (rows.some(({ guildId }) => guildId === '1')) throw lost;
-      return numbersOf(rows);
-    };
-    expect(await byGuildOrError(database(true), ROWS, guildOf, read)).toEqual([lost, 1, lost, 3]);
-  });
+  describe('a read of several guilds', () => {
+    const unavailable = (cause?: Error) => new ApiError('UNAVAILABLE', { cause });
+    const readWith = (failures: Record<string, Error>) =>
+      byGuildOrError(database(true), ROWS, guildOf, async (rows) => {
+        const failure = failures[rows[0]?.guildId ?? ''];
+        if (failure) throw failure;
+        return numbersOf(rows);
+      });
 
-  test('a read that fails for all guilds throws', async () => {
-    const read = byGuildOrError(database(true), ROWS, guildOf, () =>
-      Promise.reject(new Error('the coordinator is down')),
-    );
-    await expect(read).rejects.toThrow('the coordinator is down');
+    test('has an error for the guild that cannot be read, and results for the others', async () => {
+      const lost = unavailable();
+      expect(await readWith({ 1: lost })).toEqual([lost, 1, lost, 3]);
+    });
+
+    test('has an error for each guild if their node is unreachable', async () => {
+      const message = 'failure on connection marked as essential: 127.0.0.1:5432';
+      const cause = Object.assign(new DatabaseError(message, message.length, 'error'), { severity: 'ERROR' });
+      const lost = unavailable(cause);
+      expect(await readWith({ 1: lost, 2: lost, 3: lost })).toEqual([lost, lost, lost, lost]);
+    });
+
+    test.each([
+      [
+        'it fails for all guilds for another reason',
+        { 1: unavailable(), 2: unavailable(), 3: unavailable() },
+        'UNAVAILABLE',
+      ],
+      ['a statement is rejected', { 1: new ApiError('INTERNAL') }, 'INTERNAL'],
+    ])('throws if %s', async (_, failures, code) => {
+      await expect(readWith(failures)).rejects.toMatchObject({ code });
+    });
   });
 
   test('due rows are changed guild by guild, each guild once, until there are enough', async () => {

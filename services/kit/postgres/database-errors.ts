@@ -49,8 +49,12 @@ function isOutage({ code = '', severity }: DatabaseError): boolean {
  */
 export function isNodeUnreachable(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || error.severity !== 'ERROR') return false;
-  return error.code === CONNECTION_FAILURE || error.message.startsWith('failure on connection marked as essential');
+  return error.code === CONNECTION_FAILURE || LOST_NODE.test(error.message);
 }
+
+/** The messages of Citus about a node that is lost during a transaction, which have no SQL state of their own. */
+const LOST_NODE =
+  /^(?:failure on connection marked as essential|could not commit transaction for shard \d+ on at least one)/;
 
 /** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
 export function isRetryable(error: unknown): boolean {

@@ -34,6 +34,13 @@ test.each([
     'a connection that is lost in a transaction, without its SQL state',
     errorOf('failure on connection marked as essential: 127.0.0.1:5432', { code: 'XX000', severity: 'ERROR' }),
   ],
+  [
+    'a commit on a lost node, without its SQL state',
+    errorOf('could not commit transaction for shard 102011 on at least one active node', {
+      code: 'XX000',
+      severity: 'ERROR',
+    }),
+  ],
 ])(
   'an unreachable node of Citus is recognised in the error about %s, and the statement is not to blame',
   (_, error) => {

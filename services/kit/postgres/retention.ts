@@ -110,7 +110,7 @@ export class Retention implements Part {
     }
   }
 
-  /** Deletes up to `limit` rows (with Citus a few more) that are older than `before`, and returns one object for each. */
+  /** Deletes up to `limit` rows (with Citus fewer than twice as many) that are older than `before`, and returns one object for each. */
   #deleteBefore({ table, column, hasGuild = true }: RetentionRule, before: Date, limit: number): Promise<object[]> {
     const deletion = guildStatement(
       1,

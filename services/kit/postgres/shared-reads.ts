@@ -21,7 +21,10 @@ export class SharedReads<Request, Result> {
   /** Functions that send the waiting batches. */
   readonly #waiting: (() => void)[] = [];
 
-  /** `read` executes one statement and returns a result for each request, in the same order; an error for one that fails alone. */
+  /**
+   * `read` executes one statement (with Citus one for each guild) and returns a result for each request, in the same order; an
+   * error for a request that fails alone.
+   */
   constructor(read: (requests: readonly Request[]) => Promise<(Result | Error)[]>) {
     this.#read = read;
     this.#batch = new DataLoader((requests: readonly Request[]) => this.#execute(requests), {

@@ -62,8 +62,8 @@ export class QueueStore {
   }
 
   /**
-   * Returns the oldest open item of each of up to `limit` guilds after a guild. Needs one index lookup per guild,
-   * however long the guilds' queues are.
+   * Returns up to `limit` guilds after a guild that have open items. Needs one index lookup per guild, however long the guilds' queues
+   * are; with Citus it reads the items in pages.
    */
   async heads(afterGuildId: string, limit: number): Promise<Head[]> {
     if (await this.#database.isDistributed?.()) {

@@ -1,4 +1,4 @@
-import { byGuildOrError, guildOf } from '#kit/postgres/by-guild.ts';
+import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { SharedReads } from '#kit/postgres/shared-reads.ts';
 import { findLinks, type Link, type LinksRequest } from '../store/links.ts';
@@ -13,15 +13,14 @@ export class LinkReads {
 
   constructor(database: Queryable) {
     this.#database = database;
-    this.#shared = new SharedReads((requests) =>
-      byGuildOrError(database, requests, guildOf, (part) => findLinks(database, part)),
-    );
+    this.#shared = new SharedReads<LinksRequest, Link[]>((requests) => findLinks(database, requests));
   }
 
   async find(request: LinksRequest): Promise<Link[]> {
     const { chatIds = [], gameIds = [] } = request;
     if (chatIds.length + gameIds.length <= MAX_USERS) return this.#shared.load(request);
     const [links = []] = await findLinks(this.#database, [request]);
+    if (links instanceof ApiError) throw links;
     return links;
   }
 }

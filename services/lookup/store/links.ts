@@ -1,4 +1,5 @@
-import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import type { ApiError } from '#kit/errors.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres/pool.ts';
 
 export interface Link {
@@ -60,24 +61,24 @@ export interface LinksRequest {
 }
 
 /**
- * Reads the links for several requests in one statement. Returns a list for each request, with each link once.
+ * Reads the links for several requests in one statement. Returns a list for each request, with each link once. With Citus an
+ * error if the guild could not be read.
  */
-export async function findLinks(on: Queryable, requests: readonly LinksRequest[]): Promise<Link[][]> {
-  const numbered = requests.map((request, number) => ({ ...request, number }));
-  const rows = await byGuild(on, numbered, guildOf, (part, run) =>
-    run<Link & { request: number }>(FIND_LINKS, accountsOf(part)),
-  );
-  // The key is the chat account, so that a link occurs once even if the request names both of its accounts.
-  const found = requests.map(() => new Map<string, Link>());
-  for (const { request, ...link } of rows) found[request]?.set(link.chatId, link);
-  return found.map((links) => [...links.values()]);
+export function findLinks(on: Queryable, requests: readonly LinksRequest[]): Promise<(Link[] | ApiError)[]> {
+  return byGuildOrError(on, requests, guildOf, async (part, run) => {
+    const rows = await run<Link & { request: number }>(FIND_LINKS, accountsOf(part));
+    // The key is the chat account, so that a link occurs once even if the request names both of its accounts.
+    const found = part.map(() => new Map<string, Link>());
+    for (const { request, ...link } of rows) found[request]?.set(link.chatId, link);
+    return found.map((links) => [...links.values()]);
+  });
 }
 
 /** The values of FIND_LINKS: the number, guild and ID of each requested account, first of chat accounts, then of game accounts. */
-function accountsOf(requests: readonly (LinksRequest & { number: number })[]): unknown[] {
+function accountsOf(requests: readonly LinksRequest[]): unknown[] {
   const byChat = { requests: [] as number[], guilds: [] as string[], ids: [] as string[] };
   const byGame = { requests: [] as number[], guilds: [] as string[], ids: [] as number[] };
-  for (const { number, guildId, chatIds = [], gameIds = [] } of requests) {
+  for (const [number, { guildId, chatIds = [], gameIds = [] }] of requests.entries()) {
     for (const id of chatIds) add(byChat, number, guildId, id);
     for (const id of gameIds) add(byGame, number, guildId, id);
   }

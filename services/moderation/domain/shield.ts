@@ -128,7 +128,7 @@ export class Shield {
     }
     await store.lockList(transaction, entry.guildId);
     const replaced = await store.lockEntry(transaction, entry.guildId, entry.gameId);
-    if (!(await store.putEntry(transaction, entry, maxEntries))) {
+    if (!(await store.putEntry(transaction, entry, replaced ? undefined : maxEntries))) {
       const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
       throw quotaExceeded('shield_entries', maxEntries, message);
     }

@@ -1,6 +1,5 @@
 import type { ReadCache } from '#kit/changes/read-cache.ts';
 import type { Clock } from '#kit/clock.ts';
-import { byGuildOrError, guildOf } from '#kit/postgres/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { SharedReads } from '#kit/postgres/shared-reads.ts';
 import { findStandings, type StandingsRequest } from '../store/standings.ts';
@@ -36,8 +35,8 @@ export class Standings {
   constructor(options: StandingsOptions) {
     this.#options = options;
     const { database, clock } = options;
-    this.#reads = new SharedReads((requests) =>
-      byGuildOrError(database, requests, guildOf, (part) => findStandings(database, part, new Date(clock.now()))),
+    this.#reads = new SharedReads<StandingsRequest, StandingRow[]>((requests) =>
+      findStandings(database, requests, new Date(clock.now())),
     );
   }
 

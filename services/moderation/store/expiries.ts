@@ -31,19 +31,22 @@ export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(
   return inDueGuilds(on, due, (run) => run(CLAIM_EXPIRED, [limit]));
 }
 
+/** The entries of guilds' flagged lists whose expiry is not reported yet. */
+const EXPIRED_ENTRY = `guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}`;
+
 /**
  * Marks the expiry of up to `limit` entries of guilds' flagged lists as reported, the longest expired first, and returns
  * the entries in the order of their expiry times. The entries stay in the lists until they are removed.
  *
  * The UPDATE is not in a WITH query, because Citus would then update only one copy of this reference table. The ORDER BY ends with the
- * primary key, so that the UPDATE selects the same rows in each copy.
+ * primary key, so that the UPDATE selects the same rows in each copy. It checks each row again, which another transaction may
+ * have extended while the UPDATE waited for its lock.
  */
 export async function claimExpiredEntries(on: Queryable, limit: number): Promise<ShieldEntry[]> {
   const claimed = await on.query<ShieldEntry & { expiresAt: Date }>(
     `UPDATE moderation.shield SET expiry_reported_to = expires_at
-     WHERE expires_at > expiry_reported_to AND (guild_id, game_id) IN (
-       SELECT guild_id, game_id FROM moderation.shield
-       WHERE guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}
+     WHERE ${EXPIRED_ENTRY} AND (guild_id, game_id) IN (
+       SELECT guild_id, game_id FROM moderation.shield WHERE ${EXPIRED_ENTRY}
        ORDER BY expires_at, guild_id, game_id LIMIT $1
      ) RETURNING ${ENTRY}`,
     [limit],

@@ -27,15 +27,14 @@ export async function lockEntry(
   return entry;
 }
 
-/** True if the player is in the list already, or if the list has fewer entries than the maximum. */
-const HAS_ROOM = `EXISTS (SELECT 1 FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
-  OR $10::int > (SELECT count(*) FROM (
+/** True if the list has fewer entries than the maximum. */
+const HAS_ROOM = `$10::int > (SELECT count(*) FROM (
     SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
   ) AS entries)`;
 
 /**
- * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the entry is
- * new and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
+ * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the list has
+ * `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`, and the entry must be new.
  *
  * The INSERT is not in a WITH query, because Citus would then change only one copy of this reference table.
  */

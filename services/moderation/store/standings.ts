@@ -1,4 +1,5 @@
-import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import type { ApiError } from '#kit/errors.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { ALL_GUILDS } from '../domain/shield-entry.ts';
 import type { StandingRow } from '../domain/standing.ts';
@@ -35,26 +36,25 @@ export interface StandingsRequest {
 
 /**
  * Reads, in one statement for several requests, the punishments in force against players and the players' unexpired entries
- * of the flagged list. Returns the rows of each request.
+ * of the flagged list. Returns the rows of each request; with Citus an error if the guild could not be read.
  */
-export async function findStandings(
+export function findStandings(
   on: Queryable,
   requests: readonly StandingsRequest[],
   now: Date,
-): Promise<StandingRow[][]> {
-  const numbered = requests.map((request, number) => ({ ...request, number }));
-  const rows = await byGuild(on, numbered, guildOf, (part, run) =>
-    run<StandingRow & { request: number }>(FIND_STANDINGS, [...playersOf(part), now]),
-  );
-  const found = requests.map((): StandingRow[] => []);
-  for (const { request, ...row } of rows) found[request]?.push(row);
-  return found;
+): Promise<(StandingRow[] | ApiError)[]> {
+  return byGuildOrError(on, requests, guildOf, async (part, run) => {
+    const rows = await run<StandingRow & { request: number }>(FIND_STANDINGS, [...playersOf(part), now]);
+    const found = part.map((): StandingRow[] => []);
+    for (const { request, ...row } of rows) found[request]?.push(row);
+    return found;
+  });
 }
 
 /** The first values of FIND_STANDINGS: the number of the request, guild, ID and place of each requested player. */
-function playersOf(requests: readonly (StandingsRequest & { number: number })[]): unknown[] {
+function playersOf(requests: readonly StandingsRequest[]): unknown[] {
   const [numbers, guilds, games, places]: [number[], string[], number[], number[]] = [[], [], [], []];
-  for (const { number, guildId, gameIds, placeId } of requests) {
+  for (const [number, { guildId, gameIds, placeId }] of requests.entries()) {
     for (const gameId of gameIds) {
       numbers.push(number);
       guilds.push(guildId);

@@ -186,9 +186,10 @@ test('standings of several requests are read together, and each request gets onl
     { guildId: '900000000000000003', gameIds: batch, placeId: null },
     { guildId: GUILD, gameIds: [], placeId: null },
   ];
-  const together = await findStandings(database, requests, now);
+  const find = async (some: typeof requests) => (await findStandings(database, some, now)) as object[][];
+  const together = await find(requests);
   const alone = [];
-  for (const request of requests) alone.push(...(await findStandings(database, [request], now)));
+  for (const request of requests) alone.push(...(await find([request])));
   const inOrder = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort();
   expect(together.map(inOrder)).toEqual(alone.map(inOrder));
   const [everywhere, inPlace, other, none] = together.map(({ length }) => length);

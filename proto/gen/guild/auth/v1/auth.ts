@@ -33,7 +33,10 @@ export interface VerifyResult {
   grant?:
     | KeyGrant
     | undefined;
-  /** True if the key could not be read, although others were: with Citus the node of its guild may be down. */
+  /**
+   * True if the key could not be read: with Citus the node of its guild may be down. The grant is then unset, which says nothing
+   * about the key.
+   */
   isUnavailable: boolean;
 }
 
