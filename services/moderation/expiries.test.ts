@@ -167,8 +167,8 @@ test('an entry of the flagged list that is extended while its expiry is about to
     ]);
     await fixture.advance(1_000);
     // The sweep waits for the lock of the entry.
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-      AND query LIKE '%SET expiry_reported_to%'`;
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'
+      AND query LIKE '%SET expiry_reported_to%' AND query_start < pg_catalog.clock_timestamp() - interval '300 ms'`;
     await expect.poll(() => fixture.query(waiting), { timeout: 10_000 }).not.toHaveLength(0);
     await client.query('COMMIT');
   } finally {

@@ -31,8 +31,8 @@ export function claimExpiredPunishments(on: Queryable, limit: number): Promise<(
   return inDueGuilds(on, due, (run) => run(CLAIM_EXPIRED, [limit]));
 }
 
-/** The entries of guilds' flagged lists whose expiry is not reported yet. */
-const EXPIRED_ENTRY = `guild_id <> '0' AND expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}`;
+/** The entries of flagged lists whose expiry is not reported yet. */
+const EXPIRED_ENTRY = `expires_at < 'infinity' AND expires_at > expiry_reported_to AND expires_at <= ${NOW}`;
 
 /**
  * Marks the expiry of up to `limit` entries of guilds' flagged lists as reported, the longest expired first, and returns
@@ -46,7 +46,7 @@ export async function claimExpiredEntries(on: Queryable, limit: number): Promise
   const claimed = await on.query<ShieldEntry & { expiresAt: Date }>(
     `UPDATE moderation.shield SET expiry_reported_to = expires_at
      WHERE ${EXPIRED_ENTRY} AND (guild_id, game_id) IN (
-       SELECT guild_id, game_id FROM moderation.shield WHERE ${EXPIRED_ENTRY}
+       SELECT guild_id, game_id FROM moderation.shield WHERE guild_id <> '0' AND ${EXPIRED_ENTRY}
        ORDER BY expires_at, guild_id, game_id LIMIT $1
      ) RETURNING ${ENTRY}`,
     [limit],
