@@ -16,6 +16,7 @@ const counted: Queryable = {
     statements++;
     return database.query(statement, values);
   },
+  isDistributed: async () => (await database.isDistributed?.()) ?? false,
 };
 
 beforeAll(async () => {
