@@ -20,8 +20,8 @@ import { migrate } from './migrate-program.ts';
 
 /** What is committed survives a crash of a server. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
-/** The maximum pause in milliseconds between two acknowledged writes while a shard moves; 0.7 to 2.2 s were measured. */
-const MAX_PAUSE_MS = 10_000;
+/** The maximum pause in milliseconds between two acknowledged writes for the guilds of a shard that moves; 7 to 11 s were measured. */
+const MAX_PAUSE_MS = 30_000;
 /** Guilds whose data is read at a time. */
 const READERS = 16;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
@@ -51,65 +51,62 @@ afterAll(async () => {
   removeFolder(folder);
 }, 60_000);
 
-/** A shard of lookup.links, and the worker that stores it. Citus moves the shards of all other tables for the same guilds with it. */
-interface Shard {
-  id: number;
+/** A guild, the shard of lookup.links that has its rows, and the port of the worker that stores it. */
+interface PlacedGuild {
+  guild: string;
+  shard: number;
   port: number;
 }
 
-const shards = () =>
-  databaseRows<Shard>(
+const placedGuilds = () =>
+  databaseRows<PlacedGuild>(
     url,
-    `SELECT shardid::int AS id, nodeport AS port FROM citus_shards WHERE table_name = 'lookup.links'::regclass ORDER BY shardid`,
-  );
-
-/** The port of the worker that stores each guild. */
-async function guildsByPort(): Promise<Map<string, number>> {
-  const rows = await databaseRows<{ guild: string; port: number }>(
-    url,
-    `SELECT guild, nodeport AS port FROM unnest($1::text[]) AS guild
+    `SELECT guild, shardid::int AS shard, nodeport AS port FROM unnest($1::text[]) AS guild
      JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('lookup.links', guild)`,
     [GUILDS],
   );
-  return new Map(rows.map(({ guild, port }) => [guild, port]));
-}
 
-/** Sends one read of each kind for a guild, and returns the status codes of the responses. */
-async function readStatuses(guild: string): Promise<number[]> {
+/** Sends two reads and a write for a guild, each with its own key, and returns the status codes of the responses. */
+async function statusesOf(guild: string): Promise<string> {
   const headers = { 'x-api-key': deployment.keys.get(guild) ?? '', 'x-guild-id': guild };
-  const path = `${deployment.api}/moderation/${guild}/game/status`;
-  const responses = await Promise.all([
-    fetch(`${deployment.api}/lookup/game/1`, { headers }),
-    fetch(path, {
+  const post = (path: string, body: object) =>
+    fetch(deployment.api + path, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ game_ids: [1] }),
-    }),
+      body: JSON.stringify(body),
+    });
+  const heartbeat = { guild_id: guild, server_id: 'probe', place_id: 1, player_count: 0, max_players: 1 };
+  const responses = await Promise.all([
+    fetch(`${deployment.api}/lookup/game/1`, { headers }),
+    post(`/moderation/${guild}/game/status`, { game_ids: [1] }),
+    post('/game/servers/heartbeat', heartbeat),
   ]);
-  return responses.map(({ status }) => status);
+  return responses.map(({ status }) => status).join();
 }
 
 /**
- * Waits until reads succeed for the guilds of all workers but the one at `port`, whose guilds get 503. Reads of all guilds are sent
- * beside each other. A game account without a link is a 404.
+ * Waits until reads succeed for the guilds of all workers but the one at `port`, whose guilds get 503, as all guilds do for
+ * writes. The requests for all guilds are sent beside each other. A game account without a link is a 404.
  */
-async function expectOnlyReadsOf(guilds: ReadonlyMap<string, number>, port: number): Promise<void> {
+async function expectOnlyReadsBut(port: number): Promise<void> {
+  const guilds = await placedGuilds();
+  const down = guilds.filter((placed) => placed.port === port).length;
   const limit = pLimit(READERS);
   await vi.waitFor(async () => {
     const counts: Record<string, number> = {};
-    const read = async (guild: string, own: number) => {
-      const kind = `${own === port ? 'down' : 'up'}: ${(await readStatuses(guild)).join()}`;
+    const request = async (placed: PlacedGuild) => {
+      const kind = `${placed.port === port ? 'down' : 'up'}: ${await statusesOf(placed.guild)}`;
       counts[kind] = (counts[kind] ?? 0) + 1;
     };
-    await Promise.all([...guilds].map(([guild, own]) => limit(read, guild, own)));
-    const down = [...guilds.values()].filter((own) => own === port).length;
-    expect(counts).toEqual({ 'down: 503,503': down, 'up: 404,200': guilds.size - down });
+    await Promise.all(guilds.map((placed) => limit(request, placed)));
+    expect(counts).toEqual({ 'down: 503,503,503': down, 'up: 404,200,503': guilds.length - down });
   }, WAIT);
 }
 
-/** The longest time in milliseconds between two acknowledgements since `from`. */
-function longestPause(from: number): number {
-  const times = [from, ...writer.acknowledged.map(({ at }) => at).filter((at) => at > from), performance.now()];
+/** The longest time in milliseconds between two acknowledgements for some guilds since `from`. */
+function longestPause(from: number, guilds: ReadonlySet<string>): number {
+  const acknowledged = writer.acknowledged.filter(({ guild, at }) => guilds.has(guild) && at > from);
+  const times = [from, ...acknowledged.map(({ at }) => at), performance.now()];
   return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
 }
 
@@ -131,10 +128,12 @@ test('the data of one server moves to a cluster while clients repeat their write
   expect(used.map(({ port }) => port)).toEqual(expect.arrayContaining(cluster.workers.map(({ port }) => port)));
 }, 240_000);
 
-test('while a shard moves to another worker, writes of all kinds are acknowledged and none is rejected', async () => {
+test('while a shard moves to another worker, writes of all kinds are acknowledged, also those of its guilds', async () => {
   await vi.waitUntil(() => writer.allKindsAt(0), WAIT);
   const [from, to] = cluster.workers.map(({ port }) => port);
-  const moved = (await shards()).find(({ port }) => port === from)?.id;
+  const moved = (await placedGuilds()).find(({ port }) => port === from)?.shard;
+  const guilds = (await placedGuilds()).filter(({ shard }) => shard === moved).map(({ guild }) => guild);
+  const { repeats } = writer;
   const begun = performance.now();
   await databaseRows(url, `SELECT citus_move_shard_placement($1, '127.0.0.1', $2, '127.0.0.1', $3, 'force_logical')`, [
     moved,
@@ -142,13 +141,16 @@ test('while a shard moves to another worker, writes of all kinds are acknowledge
     to,
   ]);
   const ended = performance.now();
-  expect((await shards()).find(({ id }) => id === moved)).toEqual({ id: moved, port: to });
+  expect((await placedGuilds()).filter(({ shard, port }) => shard === moved && port === to)).toHaveLength(
+    guilds.length,
+  );
   const during = writer.acknowledged.filter(({ at }) => at > begun && at < ended);
   expect(new Set(during.map(({ kind }) => kind)).size).toBe(4);
   await vi.waitUntil(() => writer.allKindsAt(ended), WAIT);
   printFigure('Citus, shard moved while clients write', `${round((ended - begun) / 1_000)} s`);
-  const pause = longestPause(begun);
-  printFigure('Citus, longest pause between two acknowledged writes meanwhile', `${round(pause)} ms`);
+  const pause = longestPause(begun, new Set(guilds));
+  printFigure('Citus, longest pause between two acknowledged writes of the moved guilds', `${round(pause)} ms`);
+  printFigure('Citus, writes that were repeated meanwhile', `${writer.repeats - repeats}`);
   expect(pause).toBeLessThan(MAX_PAUSE_MS);
 }, 180_000);
 
@@ -156,11 +158,10 @@ test('while a worker is down the guilds of other workers are read, and after it 
   const before = identities(deployment);
   const [killed] = cluster.workers as [Server];
   const { repeats } = writer;
-  const guilds = await guildsByPort();
   await killed.kill();
   // Clients repeat what is not acknowledged.
   await vi.waitUntil(() => writer.repeats > repeats + 50, WAIT);
-  await expectOnlyReadsOf(guilds, killed.port);
+  await expectOnlyReadsBut(killed.port);
   await vi.waitFor(() => killed.startAgain(), WAIT);
   const startedAt = performance.now();
   const back = await vi.waitUntil(() => writer.allKindsAt(startedAt), WAIT);
@@ -170,6 +171,9 @@ test('while a worker is down the guilds of other workers are read, and after it 
   );
   await writer.stop();
   expect(writer.faults).toEqual([]);
+  // 502 and 504 are those of the gateway while services stop or hang.
+  const others = [...writer.repeatedStatuses.keys()].filter((status) => ![0, 409, 429, 502, 503, 504].includes(status));
+  expect(others).toEqual([]);
   expect(identities(deployment)).toEqual(before);
   await expectStoredOnce(url, writer.acknowledged);
   await expectEventsWithoutGaps(url);

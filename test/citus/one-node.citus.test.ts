@@ -1,4 +1,4 @@
-// Citus executes each statement of a request on one node, the node of the guild.
+// Each statement of a request reads and changes the shard of its guild only.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RESPONSES } from '#gateway/docs/reference/responses.ts';
 import { recordExamples } from '../docs/examples.ts';

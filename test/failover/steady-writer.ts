@@ -73,6 +73,11 @@ export class SteadyWriter {
     return this.#writer.repeats;
   }
 
+  /** The number of repeated attempts with each status code; 0 stands for no response. */
+  get repeatedStatuses(): ReadonlyMap<number, number> {
+    return this.#writer.repeatedStatuses;
+  }
+
   start(): void {
     this.#running = this.#run();
   }

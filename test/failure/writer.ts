@@ -28,6 +28,8 @@ export class Writer {
   repeats = 0;
   /** Those of them that a rate limit rejected. */
   limited = 0;
+  /** The number of those with each status code; 0 stands for no response. */
+  readonly repeatedStatuses = new Map<number, number>();
 
   constructor(api: string, keys: ReadonlyMap<string, string>, { maxPauseMs = PAUSE_MS }: WriterOptions = {}) {
     this.#api = api;
@@ -65,6 +67,8 @@ export class Writer {
       const isLater = !answer || answer.status >= 500 || answer.headers.has('retry-after');
       if (!isLater) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
       this.repeats++;
+      const status = answer?.status ?? 0;
+      this.repeatedStatuses.set(status, (this.repeatedStatuses.get(status) ?? 0) + 1);
       if (answer?.status === 429) this.limited++;
       await wait(backoffMs(attempts, this.#pauses));
     }

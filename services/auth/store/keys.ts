@@ -120,8 +120,8 @@ export const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_al
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
 /**
- * SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. With a
- * condition on the guild Citus executes a statement for one guild on a single node.
+ * SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. A statement
+ * for one guild passes `andGuild`, so that Citus executes it on one node.
  */
 export const withSecrets = (andGuild = '') => `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,

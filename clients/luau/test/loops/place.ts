@@ -43,7 +43,8 @@ export class Place {
       universe: this.universe,
       modules: [await guildDataModule()],
       transport: this.api.transport,
-      // The loops wait for random times. With other times some tests would make one or two requests more, now and then.
+      // The loops wait for random times. Two tests fail with some of them: the number of heartbeats in an outage, and two servers
+      // that want to store the bans at the same moment.
       seed: this.#servers.length + 1,
       ...options,
     });
