@@ -52,9 +52,19 @@ export function isNodeUnreachable(error: unknown): boolean {
   return error.code === CONNECTION_FAILURE || LOST_NODE.test(error.message);
 }
 
-/** The messages of Citus about a node that is lost during a transaction, which have no SQL state of their own. */
-const LOST_NODE =
-  /^(?:failure on connection marked as essential|could not commit transaction for shard \d+ on at least one)/;
+/**
+ * The messages about a node that is lost or stops during a transaction, when Citus reports them without an SQL state: its own, and those
+ * of the node while rows are copied to it.
+ */
+const LOST_NODE = new RegExp(
+  `^(?:${[
+    'failure on connection marked as essential',
+    'could not commit transaction for shard \\d+ on at least one active node',
+    'terminating connection due to',
+    'postmaster was shut down',
+    'the database system is ',
+  ].join('|')})`,
+);
 
 /** True for deadlocks, serialization failures and lock timeouts, after which the connection can be used again. */
 export function isRetryable(error: unknown): boolean {

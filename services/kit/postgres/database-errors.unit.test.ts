@@ -29,25 +29,24 @@ const UNREACHABLE =
   'connection to the remote node postgres@127.0.0.1:5432 failed with the following error: Connection refused';
 
 test.each([
-  ['a connection that is refused', errorOf(UNREACHABLE, { code: '08006', severity: 'ERROR' })],
-  [
-    'a connection that is lost in a transaction, without its SQL state',
-    errorOf('failure on connection marked as essential: 127.0.0.1:5432', { code: 'XX000', severity: 'ERROR' }),
-  ],
-  [
-    'a commit on a lost node, without its SQL state',
-    errorOf('could not commit transaction for shard 102011 on at least one active node', {
-      code: 'XX000',
-      severity: 'ERROR',
-    }),
-  ],
-])(
-  'an unreachable node of Citus is recognised in the error about %s, and the statement is not to blame',
-  (_, error) => {
-    expect(isNodeUnreachable(error)).toBe(true);
-    expect(isRejectedStatement(error)).toBe(false);
-  },
-);
+  [UNREACHABLE, '08006'],
+  ['failure on connection marked as essential: 127.0.0.1:5432', 'XX000'],
+  ['could not commit transaction for shard 102011 on at least one active node', 'XX000'],
+  ['terminating connection due to administrator command', 'XX000'],
+  ['terminating connection due to unexpected postmaster exit', 'XX000'],
+  ['postmaster was shut down, exiting', 'XX000'],
+  ['the database system is shutting down', 'XX000'],
+])('the message of Citus "%s" means an unreachable node, and the statement is not to blame', (message, code) => {
+  const error = errorOf(message, { code, severity: 'ERROR' });
+  expect(isNodeUnreachable(error)).toBe(true);
+  expect(isRejectedStatement(error)).toBe(false);
+});
+
+test('another internal error is no unreachable node', () => {
+  const error = errorOf('unrecognized node type: 124', { code: 'XX000', severity: 'ERROR' });
+  expect(isNodeUnreachable(error)).toBe(false);
+  expect(isRejectedStatement(error)).toBe(true);
+});
 
 test('the end of the own connection is an outage, but no unreachable node', () => {
   const error = errorOf('connection failure', { code: '08006', severity: 'FATAL' });
