@@ -20,7 +20,7 @@ import { migrate } from './migrate-program.ts';
 
 /** What is committed survives a crash of a server. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
-/** The maximum pause in milliseconds between two acknowledged writes for the guilds of a shard that moves; 7 to 11 s were measured. */
+/** The maximum pause in milliseconds between two acknowledged writes for the guilds of a shard that moves; 6 to 11 s were measured. */
 const MAX_PAUSE_MS = 30_000;
 /** Guilds whose data is read at a time. */
 const READERS = 16;
