@@ -119,7 +119,7 @@ test('results are in the order of the hashes, and the grant of an expired key co
   expect(grants[2]?.expiresAt).toBe(now());
   const hash = readApiKey(good.secret)?.hash as Buffer;
   const elsewhere = await service.auth.verify({ keys: [{ guildId: newGuild(), hash }] });
-  expect(elsewhere.results).toEqual([{ grant: undefined }]);
+  expect(elsewhere.results).toEqual([{ grant: undefined, isUnavailable: false }]);
   expect((await service.auth.verify({ keys: [] })).results).toEqual([]);
   const sixtyFive = Array.from({ length: 65 }, () => ({ guildId: good.key.guildId, hash }));
   await expect(service.auth.verify({ keys: sixtyFive })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
