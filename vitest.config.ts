@@ -64,7 +64,7 @@ const citus = {
   },
 };
 
-/** Runs after the other tests on a cluster, because it starts a cluster of its own and the whole system. */
+/** Starts another cluster and all services, so it runs after the other tests of `npm run test:citus`, which it would slow down. */
 const citusNodes = {
   test: {
     ...integration,

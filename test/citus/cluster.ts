@@ -18,7 +18,8 @@ const SETTINGS: Record<string, string> = {
   max_prepared_transactions: '400',
   // Each database has a daemon.
   max_worker_processes: '64',
-  // How long the rows of an interrupted commit stay invisible after a crash.
+  // How often Citus commits or rolls back prepared transactions that a crash has left on a worker. Until then their rows are locked
+  // and unchanged.
   'citus.recover_2pc_interval': '5s',
   // Enough to have several on each worker.
   'citus.shard_count': '4',

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { pathOf } from '#kit/files.ts';
 
-/** The result of a program that has ended. */
+/** The exit status of a program, and the lines that it printed to standard output and standard error. */
 export interface Program {
   status: number;
   lines: string[];

@@ -85,8 +85,8 @@ async function statusesOf(guild: string): Promise<string> {
 }
 
 /**
- * Waits until reads succeed for the guilds of all workers but the one at `port`, whose guilds get 503, as all guilds do for
- * writes. The requests for all guilds are sent beside each other. A game account without a link is a 404.
+ * Waits until a round of requests for all guilds gets the responses that are expected while the worker at `port` is down: 503 for all
+ * requests of its guilds and for all writes, and a successful read for the other guilds. A game account without a link is a 404.
  */
 async function expectOnlyReadsBut(port: number): Promise<void> {
   const guilds = await placedGuilds();
@@ -131,8 +131,9 @@ test('the data of one server moves to a cluster while clients repeat their write
 test('while a shard moves to another worker, writes of all kinds are acknowledged, also those of its guilds', async () => {
   await vi.waitUntil(() => writer.allKindsAt(0), WAIT);
   const [from, to] = cluster.workers.map(({ port }) => port);
-  const moved = (await placedGuilds()).find(({ port }) => port === from)?.shard;
-  const guilds = (await placedGuilds()).filter(({ shard }) => shard === moved).map(({ guild }) => guild);
+  const placed = await placedGuilds();
+  const moved = placed.find(({ port }) => port === from)?.shard;
+  const guilds = placed.filter(({ shard }) => shard === moved).map(({ guild }) => guild);
   const { repeats } = writer;
   const begun = performance.now();
   await databaseRows(url, `SELECT citus_move_shard_placement($1, '127.0.0.1', $2, '127.0.0.1', $3, 'force_logical')`, [

@@ -82,7 +82,7 @@ async function recordServers(recording: Recording): Promise<void> {
   await recording.record('cancelCommand');
 }
 
-/** Sends a command which the examples after it are about. */
+/** Sends a new command. In the examples that follow, COMMAND stands for its ID. */
 async function sendCommand(recording: Recording): Promise<void> {
   const { data } = await recording.send('sendCommand');
   recording.replace(COMMAND, String(data['command_id']));

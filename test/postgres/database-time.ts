@@ -7,7 +7,7 @@ import { databaseRows } from './database.ts';
  */
 export class DatabaseTime {
   readonly #url: string;
-  /** Citus rejects VOLATILE functions in INSERT, UPDATE and DELETE (deploy/citus/clock.ts). */
+  /** The function is STABLE with Citus, which rejects an INSERT, UPDATE or DELETE that calls a VOLATILE one (deploy/citus/clock.ts). */
   readonly #volatility: 'STABLE' | 'VOLATILE';
   /** Milliseconds added to the real time, or to `#stoppedAt` while the clock is stopped. */
   #shift = 0;

@@ -61,8 +61,8 @@ export interface LinksRequest {
 }
 
 /**
- * Reads the links for several requests in one statement. Returns a list for each request, with each link once. With Citus an
- * error if the guild could not be read.
+ * Reads the links for several requests in one statement. Returns a list for each request, with each link once. With Citus there is one
+ * statement per guild, and requests for a guild that could not be read get an error instead of a list.
  */
 export function findLinks(on: Queryable, requests: readonly LinksRequest[]): Promise<(Link[] | ApiError)[]> {
   return byGuildOrError(on, requests, guildOf, async (part, run) => {

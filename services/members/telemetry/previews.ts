@@ -18,7 +18,8 @@ export class PreviewTelemetry {
   /** Logs how an attempt at a preview ended. */
   settled({ guildId, id, attempts }: PreviewItem, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, job_id: id, attempts, outcome };
-    if (outcome === 'lost') return this.#log.info(line, 'binding preview was taken over by another process');
+    if (outcome === 'lost')
+      return this.#log.info(line, 'binding preview is continued by another process, because its lease had ended');
     if (!error) return this.#log.info(line, 'binding preview attempt ended');
     const text = outcome === 'dead' ? 'binding preview failed' : 'binding preview attempt failed, will retry';
     if (error.code === 'INTERNAL') this.#log.error({ ...line, err: error }, text);

@@ -47,7 +47,11 @@ export class RoleTaskTelemetry {
   settled({ guildId, chatId, attempts, cause }: AttemptedTask, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, chat_id: chatId, attempts, cause, code: error?.code };
     // The other process counts and logs how it ends.
-    if (outcome === 'lost') return this.#log.warn(line, 'role update of a member was taken over by another process');
+    if (outcome === 'lost')
+      return this.#log.warn(
+        line,
+        'role update of a member is continued by another process, because its lease had ended',
+      );
     if (outcome === 'dead') {
       this.#attempts.inc({ outcome: 'dead' });
       this.#log.error(line, 'role update of a member failed for the last time and became a dead letter');

@@ -27,14 +27,14 @@ export async function lockEntry(
   return entry;
 }
 
-/** True if the list has fewer entries than the maximum. */
+/** SQL: true if the flagged list of guild `$1` has fewer than `$10` entries. */
 const HAS_ROOM = `$10::int > (SELECT count(*) FROM (
     SELECT 1 FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
   ) AS entries)`;
 
 /**
- * Inserts an entry of the flagged list, or replaces the player's entry. Returns false and changes nothing if the list has
- * `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`, and the entry must be new.
+ * Inserts an entry of the flagged list, or replaces the player's entry. Pass `maxEntries` only for a player who is not in the list, after
+ * `lockList`: if the list has that many entries already, nothing changes and false is returned.
  *
  * The INSERT is not in a WITH query, because Citus would then change only one copy of this reference table.
  */

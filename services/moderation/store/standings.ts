@@ -36,7 +36,8 @@ export interface StandingsRequest {
 
 /**
  * Reads, in one statement for several requests, the punishments in force against players and the players' unexpired entries
- * of the flagged list. Returns the rows of each request; with Citus an error if the guild could not be read.
+ * of the flagged list. Returns the rows of each request; with Citus an error
+ * instead of the rows for requests of a guild that could not be read.
  */
 export function findStandings(
   on: Queryable,

@@ -43,8 +43,8 @@ export class Place {
       universe: this.universe,
       modules: [await guildDataModule()],
       transport: this.api.transport,
-      // The loops wait for random times. Two tests fail with some of them: the number of heartbeats in an outage, and two servers
-      // that want to store the bans at the same moment.
+      // The loops wait for random times. A fixed seed repeats them, because two tests count requests and fail with some seeds:
+      // that of heartbeats during an outage, and that of several servers that store the bans.
       seed: this.#servers.length + 1,
       ...options,
     });
