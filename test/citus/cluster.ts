@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { VOLATILE } from '#local/postgres.ts';
 import { allMigrations } from '../../deploy/all-migrations.ts';
 import { distributeTables } from '../../deploy/citus/distribute.ts';
 import { migrateAll } from '../../deploy/migrate.ts';
+import { PATIENCE } from '../patience.ts';
 import { databaseRows } from '../postgres/database.ts';
 import type { Installation } from '../restore/installation.ts';
 import { createFolder, Server } from '../restore/server.ts';
@@ -25,6 +27,8 @@ const SETTINGS: Record<string, string> = {
   'citus.shard_count': '4',
 };
 const ADDRESS = '127.0.0.1';
+/** The name with which a standby connects to its worker. */
+const STANDBY = 'standby';
 
 /** With CITUS_LOGS the servers write what they log into that folder, which their user may write: one file per connection. */
 function logSettings(folder = process.env['CITUS_LOGS']): Record<string, string> {
@@ -42,11 +46,14 @@ function logSettings(folder = process.env['CITUS_LOGS']): Record<string, string>
 export class CitusCluster {
   readonly coordinator: Server;
   readonly workers: readonly Server[];
+  readonly #settings: Record<string, string>;
+  readonly #standbys: Server[] = [];
 
-  private constructor([coordinator, ...workers]: Server[]) {
+  private constructor([coordinator, ...workers]: Server[], settings: Record<string, string>) {
     if (!coordinator) throw new Error('there is no coordinator');
     this.coordinator = coordinator;
     this.workers = workers;
+    this.#settings = settings;
   }
 
   /**
@@ -65,7 +72,26 @@ export class CitusCluster {
     });
     const settings = { ...VOLATILE, ...SETTINGS, ...logSettings(), ...changed, hba_file: access };
     const nodes = Array.from({ length: 1 + WORKERS }, (_, number) => join(folder, `node-${number}`));
-    return new CitusCluster(await Promise.all(nodes.map((node) => Server.create(installation, node, { settings }))));
+    const servers = await Promise.all(nodes.map((node) => Server.create(installation, node, { settings })));
+    return new CitusCluster(servers, settings);
+  }
+
+  /** Starts a synchronous standby of a worker: from now on each commit of the worker waits until the standby has it. */
+  async startStandby(worker: Server): Promise<Server> {
+    const folder = `${worker.folder}-standby`;
+    await worker.copyTo(folder);
+    const primary = `host=${ADDRESS} port=${worker.port} user=postgres application_name=${STANDBY}`;
+    const settings = { ...this.#settings, primary_conninfo: primary };
+    const standby = await Server.start(worker.installation, folder, { signal: 'standby.signal', settings });
+    this.#standbys.push(standby);
+    const onWorker = (text: string) => databaseRows<{ state: string }>(worker.url('postgres'), text);
+    await onWorker(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
+    await onWorker('SELECT pg_reload_conf()');
+    await vi.waitUntil(async () => {
+      const [replication] = await onWorker('SELECT sync_state AS state FROM pg_stat_replication');
+      return replication?.state === 'sync';
+    }, PATIENCE);
+    return standby;
   }
 
   /** All servers of the cluster: first the coordinator, then the workers. */
@@ -74,7 +100,7 @@ export class CitusCluster {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.stop()));
+    await Promise.all([...this.nodes, ...this.#standbys].map((server) => server.stop()));
   }
 }
 

@@ -1,5 +1,5 @@
-// Clients write while the data of one server moves to a cluster, while a shard moves to another worker, and while a worker is killed
-// and started again.
+// Clients write while the data of one server moves to a cluster, while a shard moves to another worker, while a worker is killed
+// and started again, and while the standby of a killed worker takes its place.
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -155,13 +155,16 @@ test('while a shard moves to another worker, writes of all kinds are acknowledge
   expect(pause).toBeLessThan(MAX_PAUSE_MS);
 }, 180_000);
 
-test('while a worker is down the guilds of other workers are read, and after it has started again nothing acknowledged is lost or applied twice', async () => {
-  const before = identities(deployment);
-  const [killed] = cluster.workers as [Server];
+/** Kills a worker, and waits until clients repeat writes that are not acknowledged. */
+async function kill(worker: Server): Promise<void> {
   const { repeats } = writer;
-  await killed.kill();
-  // Clients repeat what is not acknowledged.
+  await worker.kill();
   await vi.waitUntil(() => writer.repeats > repeats + 50, WAIT);
+}
+
+test('while a worker is down the guilds of other workers are read, and once it has started again all kinds of writes succeed', async () => {
+  const [killed] = cluster.workers as [Server];
+  await kill(killed);
   await expectOnlyReadsBut(killed.port);
   await vi.waitFor(() => killed.startAgain(), WAIT);
   const startedAt = performance.now();
@@ -169,6 +172,33 @@ test('while a worker is down the guilds of other workers are read, and after it 
   printFigure(
     'Citus, worker started again until writes of all kinds succeed',
     `${round((back - startedAt) / 1_000)} s`,
+  );
+}, 240_000);
+
+test('the standby of a killed worker takes its place, and nothing acknowledged in any test is lost or applied twice', async () => {
+  const before = identities(deployment);
+  const [, worker] = cluster.workers as [Server, Server];
+  const standby = await cluster.startStandby(worker);
+  const replicated = performance.now();
+  await vi.waitUntil(() => writer.allKindsAt(replicated), WAIT);
+  await kill(worker);
+  const replacing = performance.now();
+  await databaseRows(standby.url('postgres'), 'SELECT pg_promote()');
+  await databaseRows(
+    url,
+    `SELECT citus_update_node(nodeid, '127.0.0.1', $2, force => true) FROM pg_dist_node WHERE nodeport = $1`,
+    [worker.port, standby.port],
+  );
+  const replaced = performance.now();
+  const back = await vi.waitUntil(() => writer.allKindsAt(replaced), WAIT);
+  const guilds = await placedGuilds();
+  expect(guilds.filter(({ port }) => port === worker.port)).toEqual([]);
+  const moved = new Set(guilds.filter(({ port }) => port === standby.port).map(({ guild }) => guild));
+  const written = () => writer.acknowledged.some(({ guild, at }) => at > replaced && moved.has(guild));
+  await vi.waitUntil(written, WAIT);
+  printFigure(
+    'Citus, promotion of a standby until writes of all kinds succeed',
+    `${round((back - replacing) / 1_000)} s, of which ${round((replaced - replacing) / 1_000)} s until the coordinator uses it`,
   );
   await writer.stop();
   expect(writer.faults).toEqual([]);

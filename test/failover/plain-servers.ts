@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { freePorts } from '#local/ports.ts';
 import { PATIENCE } from '../patience.ts';
-import { type Installation, runProgram } from '../restore/installation.ts';
+import type { Installation } from '../restore/installation.ts';
 import { createServerFolder, own, PASSWORD, removeFolder, Server, type ServerOptions } from '../restore/server.ts';
 import { type Cluster, untilAccepting } from './cluster.ts';
 import { ClusterNode } from './node.ts';
@@ -63,7 +63,7 @@ export class PlainServers implements Cluster {
     await this.#serverOf(failed).kill();
     failed.heal();
     removeFolder(this.#folderOf(failed));
-    await this.#copy(primary, failed);
+    await this.#serverOf(primary).copyTo(this.#folderOf(failed));
     await this.#startServer(failed, primary);
     this.#failed.delete(failed);
   }
@@ -100,15 +100,6 @@ export class PlainServers implements Cluster {
       options.signal = 'standby.signal';
     }
     this.#servers[node.number] = await Server.start(this.#installation, this.#folderOf(node), options);
-  }
-
-  #copy(from: ClusterNode, to: ClusterNode): Promise<string> {
-    const target = `--pgdata=${this.#folderOf(to)}`;
-    return runProgram(this.#installation, 'pg_basebackup', [
-      target,
-      `--dbname=${from.url('postgres')}`,
-      '--checkpoint=fast',
-    ]);
   }
 
   async #promote(): Promise<void> {

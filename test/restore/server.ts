@@ -90,6 +90,12 @@ export class Server {
     await this.#child?.stop(STOP_MS);
   }
 
+  /** Writes a base backup of the running server into a new folder. */
+  async copyTo(folder: string): Promise<void> {
+    const parameters = [`--pgdata=${folder}`, `--dbname=${this.url('postgres')}`, '--checkpoint=fast'];
+    await runProgram(this.installation, 'pg_basebackup', parameters);
+  }
+
   /** Starts the server again on its data, after `kill` or `stop`. */
   startAgain(): Promise<void> {
     return this.#start();

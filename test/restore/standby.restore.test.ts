@@ -5,7 +5,7 @@ import { printFigure } from '../measure/figures.ts';
 import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { Community } from './community.ts';
 import { connected } from './content.ts';
-import { describeInstallations, runProgram } from './installation.ts';
+import { describeInstallations } from './installation.ts';
 import { createDatabase, deploymentOn, migrate } from './installed-system.ts';
 import { expectToContinue, missingWrites } from './restored-system.ts';
 import { createFolder, createServerFolder, PASSWORD, removeFolder, Server } from './server.ts';
@@ -49,8 +49,8 @@ describeInstallations((installation) => {
     await migrate(primary);
     toStandby = await startTcpProxy(primary.port);
     stops.push(() => toStandby.close());
-    await copyPrimary('base');
-    await copyPrimary(STANDBY);
+    await primary.copyTo(join(folder, 'base'));
+    await primary.copyTo(join(folder, STANDBY));
     standby = await Server.start(installation, join(folder, STANDBY), {
       signal: 'standby.signal',
       settings: {
@@ -68,13 +68,6 @@ describeInstallations((installation) => {
   afterEach(async () => {
     for (const stop of stops.toReversed()) await stop();
   });
-
-  const copyPrimary = (name: string) =>
-    runProgram(installation, 'pg_basebackup', [
-      `--pgdata=${join(folder, name)}`,
-      `--dbname=${primary.url('postgres')}`,
-      '--checkpoint=fast',
-    ]);
 
   const acknowledged = (count: number) => vi.waitUntil(() => community.acknowledged.length >= count, WAIT);
 
