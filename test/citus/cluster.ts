@@ -27,7 +27,7 @@ const SETTINGS: Record<string, string> = {
   'citus.shard_count': '4',
 };
 const ADDRESS = '127.0.0.1';
-/** The name with which a standby connects to its worker. */
+/** The name with which a standby connects to its node. */
 const STANDBY = 'standby';
 
 /** With CITUS_LOGS the servers write what they log into that folder, which their user may write: one file per connection. */
@@ -76,19 +76,20 @@ export class CitusCluster {
     return new CitusCluster(servers, settings);
   }
 
-  /** Starts a synchronous standby of a worker: from now on each commit of the worker waits until the standby has it. */
-  async startStandby(worker: Server): Promise<Server> {
-    const folder = `${worker.folder}-standby`;
-    await worker.copyTo(folder);
-    const primary = `host=${ADDRESS} port=${worker.port} user=postgres application_name=${STANDBY}`;
+  /** Starts a synchronous standby of a node: from now on each commit of the node waits until the standby has it. */
+  async startStandby(node: Server, port?: number): Promise<Server> {
+    const folder = `${node.folder}-standby`;
+    await node.copyTo(folder);
+    const primary = `host=${ADDRESS} port=${node.port} user=postgres application_name=${STANDBY}`;
     const settings = { ...this.#settings, primary_conninfo: primary };
-    const standby = await Server.start(worker.installation, folder, { signal: 'standby.signal', settings });
+    const options = { signal: 'standby.signal', settings, ...(port === undefined ? {} : { port }) } as const;
+    const standby = await Server.start(node.installation, folder, options);
     this.#standbys.push(standby);
-    const onWorker = (text: string) => databaseRows<{ state: string }>(worker.url('postgres'), text);
-    await onWorker(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
-    await onWorker('SELECT pg_reload_conf()');
+    const onNode = (text: string) => databaseRows<{ state: string }>(node.url('postgres'), text);
+    await onNode(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
+    await onNode('SELECT pg_reload_conf()');
     await vi.waitUntil(async () => {
-      const [replication] = await onWorker('SELECT sync_state AS state FROM pg_stat_replication');
+      const [replication] = await onNode('SELECT sync_state AS state FROM pg_stat_replication');
       return replication?.state === 'sync';
     }, PATIENCE);
     return standby;

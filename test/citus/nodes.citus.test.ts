@@ -1,8 +1,9 @@
 // Clients write while the data of one server moves to a cluster, while a shard moves to another worker, while a worker is killed
-// and started again, and while the standby of a killed worker takes its place.
+// and started again, and while standbys take the place of a killed worker and of the killed coordinator.
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { freePorts } from '#local/ports.ts';
 import { migrateAll } from '../../deploy/migrate.ts';
 import { expectEventsWithoutGaps, expectStoredOnce } from '../failover/comparisons.ts';
 import { identities } from '../failover/processes.ts';
@@ -26,10 +27,15 @@ const MAX_PAUSE_MS = 30_000;
 const READERS = 16;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 50 };
 
+const DATABASE = 'guild_data';
+
 const folder = createServerFolder();
+/** The port that the standby of the coordinator will have. */
+let standbyPort: number;
 let cluster: CitusCluster;
 let deployment: Deployment;
 let writer: SteadyWriter;
+/** The URL of the database on the coordinator. */
 let url: string;
 
 beforeAll(async () => {
@@ -38,9 +44,16 @@ beforeAll(async () => {
   cluster = await CitusCluster.start(installation, createFolder(join(folder, 'citus')), DURABLE);
   const nodes = cluster.nodes.map((node) => node.url('postgres'));
   // The coordinator is the server that was alone before.
-  url = await createCitusDatabase(nodes, 'guild_data');
+  url = await createCitusDatabase(nodes, DATABASE);
   await migrateAll(url);
-  deployment = new Deployment({ databaseUrl: () => url, redisUrl: await testRedisUrl(), replicas: 1, guilds: GUILDS });
+  [standbyPort = 0] = await freePorts(1);
+  const { host, pathname } = new URL(url);
+  deployment = new Deployment({
+    databaseUrl: `postgres://postgres@${host},127.0.0.1:${standbyPort}${pathname}?target_session_attrs=read-write`,
+    redisUrl: await testRedisUrl(),
+    replicas: 1,
+    guilds: GUILDS,
+  });
   await deployment.start();
   writer = new SteadyWriter(deployment.api, deployment.keys);
   writer.start();
@@ -175,31 +188,45 @@ test('while a worker is down the guilds of other workers are read, and once it h
   );
 }, 240_000);
 
-test('the standby of a killed worker takes its place, and nothing acknowledged in any test is lost or applied twice', async () => {
-  const before = identities(deployment);
-  const [, worker] = cluster.workers as [Server, Server];
-  const standby = await cluster.startStandby(worker);
+/**
+ * Replaces a node by a synchronous standby while clients write: kills the node, promotes the standby, and makes the coordinator use it.
+ * Waits until writes of all kinds are acknowledged.
+ */
+async function replace(node: Server, name: string, standbyOptions: { port?: number } = {}): Promise<Server> {
+  const standby = await cluster.startStandby(node, standbyOptions.port);
   const replicated = performance.now();
   await vi.waitUntil(() => writer.allKindsAt(replicated), WAIT);
-  await kill(worker);
-  const replacing = performance.now();
-  await databaseRows(standby.url('postgres'), 'SELECT pg_promote()');
+  await kill(node);
+  const promoting = performance.now();
+  await databaseRows(standby.url(DATABASE), 'SELECT pg_promote()');
+  if (node === cluster.coordinator) url = standby.url(DATABASE);
   await databaseRows(
     url,
     `SELECT citus_update_node(nodeid, '127.0.0.1', $2, force => true) FROM pg_dist_node WHERE nodeport = $1`,
-    [worker.port, standby.port],
+    [node.port, standby.port],
   );
   const replaced = performance.now();
   const back = await vi.waitUntil(() => writer.allKindsAt(replaced), WAIT);
-  const guilds = await placedGuilds();
-  expect(guilds.filter(({ port }) => port === worker.port)).toEqual([]);
-  const moved = new Set(guilds.filter(({ port }) => port === standby.port).map(({ guild }) => guild));
-  const written = () => writer.acknowledged.some(({ guild, at }) => at > replaced && moved.has(guild));
-  await vi.waitUntil(written, WAIT);
+  const [total, command] = [back - promoting, replaced - promoting].map((ms) => round(ms / 1_000));
   printFigure(
-    'Citus, promotion of a standby until writes of all kinds succeed',
-    `${round((back - replacing) / 1_000)} s, of which ${round((replaced - replacing) / 1_000)} s until the coordinator uses it`,
+    `Citus, promotion of the standby of ${name} until writes of all kinds succeed`,
+    `${total} s, of which ${command} s until the coordinator uses it`,
   );
+  return standby;
+}
+
+test('the standby of a killed worker takes its place', async () => {
+  const [, worker] = cluster.workers as [Server, Server];
+  const standby = await replace(worker, 'a worker');
+  const replaced = performance.now();
+  const guilds = await placedGuilds();
+  const moved = new Set(guilds.filter(({ port }) => port === standby.port).map(({ guild }) => guild));
+  await vi.waitUntil(() => writer.acknowledged.some(({ guild, at }) => at > replaced && moved.has(guild)), WAIT);
+}, 240_000);
+
+test('the standby of the killed coordinator takes its place, and nothing acknowledged in any test is lost or applied twice', async () => {
+  const before = identities(deployment);
+  await replace(cluster.coordinator, 'the coordinator', { port: standbyPort });
   await writer.stop();
   expect(writer.faults).toEqual([]);
   // 502 and 504 are those of the gateway while services stop or hang.
