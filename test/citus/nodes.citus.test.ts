@@ -215,11 +215,12 @@ async function replace(node: Server, name: string, standbyOptions: { port?: numb
   return standby;
 }
 
-test('the standby of a killed worker takes its place', async () => {
+test('the standby of a killed worker takes its place, and its guilds are written', async () => {
   const [, worker] = cluster.workers as [Server, Server];
   const standby = await replace(worker, 'a worker');
   const replaced = performance.now();
   const guilds = await placedGuilds();
+  expect(guilds.filter(({ port }) => port === worker.port)).toEqual([]);
   const moved = new Set(guilds.filter(({ port }) => port === standby.port).map(({ guild }) => guild));
   await vi.waitUntil(() => writer.acknowledged.some(({ guild, at }) => at > replaced && moved.has(guild)), WAIT);
 }, 240_000);
