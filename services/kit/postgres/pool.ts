@@ -1,17 +1,15 @@
-import { performance } from 'node:perf_hooks';
-import { type ClientBase, DatabaseError, type Pool, type QueryConfig, type QueryResult } from 'pg';
-import type { Histogram } from 'prom-client';
+import type { Pool } from 'pg';
 import { ApiError } from '../errors.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { recordedSpan } from '../telemetry/tracing/current-span.ts';
-import { isNodeUnreachable, isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
+import { CachedPlans } from './cached-plans.ts';
+import { Connection, READ_MS, STATEMENT_MS, transaction } from './connection.ts';
 import { distributionReader } from './distribution.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { PrimaryPool } from './hosts/primary-pool.ts';
-import { describeStatement, isRead, type Statement } from './statements.ts';
+import { isRead, type Statement } from './statements.ts';
 import { getTypeParser } from './type-parser.ts';
 
 export { isUniqueViolation } from './database-errors.ts';
@@ -22,19 +20,6 @@ export { longRunning, type Prepared, prepared } from './statements.ts';
  * statement is sent for a caller whose read has already timed out.
  */
 const CONNECT_MS = 1_500;
-/**
- * The timeout in milliseconds of a BEGIN, and of a read outside of a transaction including the wait for a connection. A
- * BEGIN or a read can be abandoned safely, because it changes nothing. With this timeout clients of the API get a
- * response within two seconds, even if one service waits for a read of another service. The deadline of a call between
- * services must be longer, so that the called service can report the timeout.
- */
-const READ_MS = 1_600;
-const STATEMENT_MS = 5_000;
-/**
- * The maximum wait in milliseconds for the response to a statement. It is longer than PostgreSQL's own statement
- * timeout, so it is only reached if the connection is lost without notice.
- */
-const NO_RESPONSE_MS = STATEMENT_MS + 1_000;
 
 export type Row = Record<string, unknown>;
 
@@ -73,6 +58,8 @@ export interface DatabaseOptions {
   url: string;
   /** True if statements may be prepared; false with a transaction pooler, which runs transactions in any session. */
   mayPrepare?: boolean;
+  /** How long, in milliseconds, a connection uses the plans of prepared statements. */
+  maxPlanAgeMs?: number;
   poolMax: number;
   /** The name of the service, shown in pg_stat_activity. */
   name: string;
@@ -118,11 +105,11 @@ export function openDatabase(options: DatabaseOptions): Database {
     stopTimer();
     return client;
   };
-  const mayPrepare = options.mayPrepare ?? true;
+  const plans = (options.mayPrepare ?? true) ? new CachedPlans(options.maxPlanAgeMs) : undefined;
   const isDistributed = distributionReader();
   const use: Use = async (work) => {
     const client = await connect();
-    const connection = new Connection({ client, mayPrepare, health, seconds, isDistributed });
+    const connection = new Connection({ client, plans, health, seconds, isDistributed });
     try {
       return await work(connection);
     } finally {
@@ -174,115 +161,6 @@ async function withReadTimeout<Rows>(rows: Promise<Rows>): Promise<Rows> {
 
 /** Runs `work` on a connection of the pool and releases the connection afterwards. */
 type Use = <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
-
-interface ConnectionOptions {
-  client: ClientBase;
-  mayPrepare: boolean;
-  health: DatabaseHealth;
-  /** The duration of each statement, also of those that fail. */
-  seconds: Histogram;
-  isDistributed: (on: Queryable) => Promise<boolean>;
-}
-
-/** One database connection while a caller has it checked out of the pool. */
-class Connection implements Transaction {
-  readonly #client: ClientBase;
-  readonly #mayPrepare: boolean;
-  readonly #health: DatabaseHealth;
-  readonly #seconds: Histogram;
-  readonly isDistributed: () => Promise<boolean>;
-  /**
-   * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
-   */
-  isBroken = false;
-  readonly #committed: (() => void)[] = [];
-
-  constructor({ client, mayPrepare, health, seconds, isDistributed }: ConnectionOptions) {
-    this.isDistributed = () => isDistributed(this);
-    this.#client = client;
-    this.#mayPrepare = mayPrepare;
-    this.#health = health;
-    this.#seconds = seconds;
-  }
-
-  async query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]> {
-    return (await this.run(statement, values)).rows as Result[];
-  }
-
-  afterCommit(callback: () => void): void {
-    this.#committed.push(callback);
-  }
-
-  /** Calls the functions that were registered with `afterCommit`. */
-  committed(): void {
-    for (const callback of this.#committed.splice(0)) callback();
-  }
-
-  /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
-  run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
-    const span = recordedSpan();
-    if (!span) return this.#run(statement, values, milliseconds);
-    const work = () => this.#run(statement, values, milliseconds);
-    return span.call(describeStatement(statement), work, { isExpected: isUniqueViolation });
-  }
-
-  async #run(statement: Statement, values: readonly unknown[] | undefined, milliseconds: number): Promise<QueryResult> {
-    // A broken database connection must not be used again, for example to commit a transaction with a failed statement.
-    if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
-    const text = typeof statement === 'string' ? statement : statement.text;
-    const name = typeof statement === 'object' && 'name' in statement && this.#mayPrepare ? statement.name : undefined;
-    const started = performance.now();
-    try {
-      const result = await this.#health.watch(this.#send({ name, text, values } as QueryConfig, milliseconds));
-      this.#health.responded();
-      return result;
-    } catch (error) {
-      if (error instanceof DatabaseError) this.#health.responded();
-      // The stack trace is captured again, to show the caller instead of the place where the response was parsed.
-      if (error instanceof Error) Error.captureStackTrace(error);
-      if (isRejectedStatement(error)) throw error;
-      this.isBroken ||= !isRetryable(error) && !isNodeUnreachable(error);
-      if (this.isBroken) this.#health.doubt();
-      throw new ApiError('UNAVAILABLE', { cause: error });
-    } finally {
-      this.#seconds.observe((performance.now() - started) / 1000);
-    }
-  }
-
-  /**
-   * Sends a statement to PostgreSQL with a callback and our own timeout, because pg's promises and query_timeout keep
-   * the rows in memory (deploy/decisions/0009-query-callbacks.md).
-   */
-  #send(config: QueryConfig, milliseconds: number): Promise<QueryResult> {
-    const response = new Promise<QueryResult>((resolve, reject) => {
-      this.#client.query(config, (error, result) => (error ? reject(error) : resolve(result)));
-    });
-    return within(milliseconds, response);
-  }
-}
-
-async function transaction<Result>(
-  connection: Connection,
-  work: (transaction: Transaction) => Promise<Result>,
-): Promise<Result> {
-  await connection.run('BEGIN', undefined, READ_MS);
-  try {
-    const result = await work(connection);
-    // If the response to COMMIT is lost, the transaction may have been committed all the same.
-    const { command } = await connection.run('COMMIT').catch((error: unknown) => {
-      connection.committed();
-      throw error;
-    });
-    // If a statement has failed and the work continued, PostgreSQL responds to COMMIT with ROLLBACK, without an error.
-    if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
-    connection.committed();
-    return result;
-  } catch (error) {
-    // A failed rollback marks the database connection as broken. The first error is thrown, because it is the cause.
-    if (!connection.isBroken) await connection.run('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
-}
 
 function watchPool(current: () => Pool, { metrics, poolMax }: DatabaseOptions): void {
   metrics.gauge('postgres_pool_connections_max', 'Maximum number of database connections of the pool').set(poolMax);

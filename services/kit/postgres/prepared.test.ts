@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type Database, openDatabase, prepared } from './pool.ts';
+import { type Database, type DatabaseOptions, openDatabase, prepared } from './pool.ts';
 
 const log = pino({ level: 'silent' });
 const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
@@ -16,8 +16,7 @@ beforeEach(async () => {
   return () => testDatabase.drop();
 });
 
-function open(mayPrepare?: boolean): Database {
-  const options = mayPrepare === undefined ? {} : { mayPrepare };
+function open(options: Pick<DatabaseOptions, 'mayPrepare' | 'maxPlanAgeMs'> = {}): Database {
   return openDatabase({ url: testDatabase.url, poolMax: 1, name: 'kit-test', metrics: new Metrics(), log, ...options });
 }
 
@@ -37,7 +36,7 @@ test('each connection prepares a statement once and keeps its plan, even for sho
 });
 
 test('with a transaction pooler statements are not prepared', async () => {
-  const pooled = open(false);
+  const pooled = open({ mayPrepare: false });
   await pooled.query(FIND_BOATS, [[1]]);
   expect(await preparedOn(pooled)).toEqual([]);
   await pooled.close();
@@ -54,5 +53,23 @@ test.each([
   await expect(single.query(FIND_BOATS, [[1]])).rejects.toEqual(UNAVAILABLE);
   expect(await single.query(FIND_BOATS, [[2]])).toEqual([]);
   expect(await backend(single)).not.toBe(before);
+  await single.close();
+});
+
+/** The stored plan of FIND_BOATS, which the connection has executed before. */
+const storedPlan = async (on: Database) => {
+  const lines = await on.query<{ 'QUERY PLAN': string }>(`EXPLAIN EXECUTE ${FIND_BOATS.name} ('{1}')`);
+  return lines.map((line) => line['QUERY PLAN']).join('\n');
+};
+
+test('a plan that was made while a table was empty is replaced after the table has grown, before anything analyzes it', async () => {
+  const single = open({ maxPlanAgeMs: 0 });
+  await single.query('VACUUM ANALYZE public.boats');
+  for (let time = 0; time < 8; time++) await single.query(FIND_BOATS, [[1]]);
+  expect(await storedPlan(single)).toContain('Seq Scan on boats');
+  await single.query('INSERT INTO public.boats (id) SELECT generate_series(1, 20000)');
+  expect(await storedPlan(single)).toContain('Seq Scan on boats');
+  await single.query(FIND_BOATS, [[1]]);
+  expect(await storedPlan(single)).toContain('Index Scan using boats_pkey');
   await single.close();
 });

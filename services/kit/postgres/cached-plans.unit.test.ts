@@ -1,0 +1,16 @@
+import { Client } from 'pg';
+import { expect, test } from 'vitest';
+import { CachedPlans } from './cached-plans.ts';
+
+test('the plans of each connection are discarded when they are old, and those of a new connection are not', () => {
+  let now = 1_000;
+  const plans = new CachedPlans(50, () => now);
+  const [first, second] = [new Client(), new Client()];
+  expect(plans.mustDiscard(first)).toBe(false);
+  now += 30;
+  expect([plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([false, false]);
+  now += 20;
+  expect([plans.mustDiscard(first), plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([true, false, false]);
+  now += 50;
+  expect([plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([true, true]);
+});
