@@ -9,8 +9,11 @@ import { type ResponseListener, ResponseParser } from './response-parser.ts';
  * close a connection while a request is being sent.
  */
 export const IDLE_MS = 60_000;
-/** The maximum number of idle connections to one service. */
-export const MAX_IDLE = 256;
+/**
+ * The maximum number of idle connections to one service. Heartbeats wait for a common write and end together, hundreds at a time, so
+ * with fewer idle connections most would be closed and opened again for every write.
+ */
+export const MAX_IDLE = 1_024;
 
 /**
  * The minimum age at which a connection to a service is closed after its response. A new connection may lead to a new
