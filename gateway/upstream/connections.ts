@@ -5,11 +5,6 @@ import type { InternalTls } from '#kit/security/internal-tls.ts';
 import { type ResponseListener, ResponseParser } from './response-parser.ts';
 
 /**
- * How long an idle connection to a service is kept. Shorter than the services' keep-alive, so that a service does not
- * close a connection while a request is being sent.
- */
-export const IDLE_MS = 60_000;
-/**
  * The maximum number of idle connections to one service. Heartbeats wait for a common write and end together, hundreds at a time, so
  * with fewer idle connections most would be closed and opened again for every write.
  */
@@ -22,6 +17,12 @@ export const MAX_IDLE = 1_024;
  */
 export const MIN_AGE_MS = 5_000;
 export const MAX_AGE_MS = 10_000;
+
+/**
+ * How long an idle connection to a service is kept: until its maximum age is certainly over. Shorter than the services' keep-alive,
+ * so that a service does not close a connection while a request is being sent.
+ */
+export const IDLE_MS = MAX_AGE_MS;
 
 /** Returns when a connection that is opened now expires, by performance.now(). */
 export type Expiry = () => number;

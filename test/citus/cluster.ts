@@ -89,13 +89,15 @@ export class CitusCluster {
     await onNode(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
     await onNode('SELECT pg_reload_conf()');
     await vi.waitUntil(async () => {
-      const [replication] = await onNode('SELECT sync_state AS state FROM pg_stat_replication');
+      const [replication] = await onNode(
+        `SELECT sync_state AS state FROM pg_stat_replication WHERE application_name = '${STANDBY}'`,
+      );
       return replication?.state === 'sync';
     }, PATIENCE);
     return standby;
   }
 
-  /** All servers of the cluster: first the coordinator, then the workers. */
+  /** The servers of the cluster at its start: first the coordinator, then the workers. */
   get nodes(): readonly Server[] {
     return [this.coordinator, ...this.workers];
   }

@@ -94,6 +94,8 @@ async function plansOf(database: Database, statement: (on: Queryable) => Promise
   await statement({
     isDistributed: async () => (await database.isDistributed?.()) ?? false,
     query: async (asked, values = []) => {
+      // A setting of the transaction has no plan.
+      if (typeof asked === 'string' && asked.startsWith('SET LOCAL')) return database.query(asked);
       const isPrepared = typeof asked === 'object' && 'name' in asked && !(await database.isDistributed?.());
       const rows = await (isPrepared
         ? explainPrepared(database, asked, values.length)

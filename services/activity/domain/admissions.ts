@@ -111,7 +111,7 @@ export class Admissions {
           if (guildIds.length === 0) return false;
           const { lapsed } = await sweepGuilds(transaction, guildIds, now);
           await events.record(transaction, this.#eventsOf(lapsed, [], []));
-          return guildIds.length === MAX_GUILDS || lapsed.length === MAX_LAPSED;
+          return guildIds.length === MAX_GUILDS || lapsed.length >= MAX_LAPSED;
         }),
     };
   }

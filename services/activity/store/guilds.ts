@@ -48,23 +48,10 @@ export async function claimLapsing(transaction: Queryable, now: Date, limit: num
   return guilds.map(({ guildId }) => guildId);
 }
 
-/** The maximum number of servers that one sweep removes from the counts; the others stay due. */
+/**
+ * The maximum number of servers that one sweep removes from the counts, with Citus of each guild; the others stay due.
+ */
 export const MAX_LAPSED = 5_000;
-
-/** LATERAL reads the servers of one guild after the other by an index, whatever the statistics say about the size of a guild. */
-const END_LAPSED = guildStatement(
-  2,
-  (andGuild) => `WITH lapsed AS MATERIALIZED (
-       SELECT server.* FROM unnest($1::text[]) AS swept (guild_id) CROSS JOIN LATERAL (
-         SELECT servers.guild_id, server_id FROM activity.servers
-         WHERE servers.guild_id = swept.guild_id ${andGuild('servers')} AND is_counted AND live_until <= $2
-         LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
-       ) AS server LIMIT ${MAX_LAPSED}
-     )
-     UPDATE activity.servers SET is_counted = false, players = NULL FROM lapsed
-     WHERE servers.guild_id = lapsed.guild_id AND servers.server_id = lapsed.server_id ${andGuild('servers')}
-     RETURNING servers.guild_id AS "guildId", ${SERVER}`,
-);
 
 const COUNT_SERVERS = guildStatement(
   2,
@@ -88,8 +75,20 @@ export async function sweepGuilds(
   guildIds: readonly string[],
   now: Date,
 ): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
-  const lapsed = await byGuild(transaction, guildIds, itself, (part, run) =>
-    run<ChangedServer>(END_LAPSED, [part, now]),
+  // Without statistics, or with those of a time when one guild had nearly all servers, PostgreSQL would read the whole table, and count
+  // with a whole read for each guild.
+  await transaction.query('SET LOCAL enable_seqscan = off');
+  const lapsed = await byGuild(transaction, guildIds, itself, (part) =>
+    transaction.query<ChangedServer>(
+      `WITH lapsed AS MATERIALIZED (
+       SELECT guild_id, server_id FROM activity.servers
+       WHERE guild_id = ANY($1) AND is_counted AND live_until <= $2 LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED
+     )
+     UPDATE activity.servers SET is_counted = false, players = NULL FROM lapsed
+     WHERE servers.guild_id = lapsed.guild_id AND servers.guild_id = ANY($1) AND servers.server_id = lapsed.server_id
+     RETURNING servers.guild_id AS "guildId", ${SERVER}`,
+      [part, now],
+    ),
   );
   // The next heartbeat of a server may shorten the time for which the server is live, but not below MIN_LIVE_MS.
   const soonest = new Date(now.getTime() + MIN_LIVE_MS);

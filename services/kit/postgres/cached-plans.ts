@@ -22,10 +22,10 @@ export class CachedPlans {
   }
 
   /**
-   * True if the caller must discard the plans of this connection now, before it executes a prepared statement. A connection
-   * that is passed for the first time has no plans.
+   * Returns true once for each MAX_PLAN_AGE_MS of a connection: the caller then discards its plans, before it executes a prepared
+   * statement. A connection that is passed for the first time has no plans.
    */
-  mustDiscard(client: ClientBase): boolean {
+  claimDiscard(client: ClientBase): boolean {
     const now = this.#monotonicNow();
     const discardedAt = this.#discardedAt.get(client);
     if (discardedAt !== undefined && now - discardedAt < this.#maxAgeMs) return false;

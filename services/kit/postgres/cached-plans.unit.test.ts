@@ -6,11 +6,15 @@ test('the plans of each connection are discarded when they are old, and those of
   let now = 1_000;
   const plans = new CachedPlans(50, () => now);
   const [first, second] = [new Client(), new Client()];
-  expect(plans.mustDiscard(first)).toBe(false);
+  expect(plans.claimDiscard(first)).toBe(false);
   now += 30;
-  expect([plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([false, false]);
+  expect([plans.claimDiscard(first), plans.claimDiscard(second)]).toEqual([false, false]);
   now += 20;
-  expect([plans.mustDiscard(first), plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([true, false, false]);
+  expect([plans.claimDiscard(first), plans.claimDiscard(first), plans.claimDiscard(second)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
   now += 50;
-  expect([plans.mustDiscard(first), plans.mustDiscard(second)]).toEqual([true, true]);
+  expect([plans.claimDiscard(first), plans.claimDiscard(second)]).toEqual([true, true]);
 });

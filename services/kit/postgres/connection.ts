@@ -7,7 +7,7 @@ import { recordedSpan } from '../telemetry/tracing/current-span.ts';
 import type { CachedPlans } from './cached-plans.ts';
 import { isNodeUnreachable, isRejectedStatement, isRetryable, isUniqueViolation } from './database-errors.ts';
 import type { DatabaseHealth } from './health.ts';
-import type { Queryable, Row, Transaction } from './pool.ts';
+import type { Queryable, Row, Transaction } from './queryable.ts';
 import { describeStatement, type Statement } from './statements.ts';
 
 /**
@@ -81,10 +81,12 @@ export class Connection implements Transaction {
     if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
     const text = typeof statement === 'string' ? statement : statement.text;
     const name = typeof statement === 'object' && 'name' in statement && this.#plans ? statement.name : undefined;
-    const started = performance.now();
+    let started = performance.now();
     try {
-      if (name !== undefined && this.#plans?.mustDiscard(this.#client)) {
+      if (name !== undefined && this.#plans?.claimDiscard(this.#client)) {
+        // If it times out, the statement is not sent.
         await this.#health.watch(this.#send({ text: 'DISCARD PLANS' }, milliseconds));
+        started = performance.now();
       }
       const result = await this.#health.watch(this.#send({ name, text, values } as QueryConfig, milliseconds));
       this.#health.responded();

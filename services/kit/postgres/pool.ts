@@ -9,10 +9,12 @@ import { Connection, READ_MS, STATEMENT_MS, transaction } from './connection.ts'
 import { distributionReader } from './distribution.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';
 import { PrimaryPool } from './hosts/primary-pool.ts';
-import { isRead, type Statement } from './statements.ts';
+import type { Queryable, Transaction } from './queryable.ts';
+import { isRead } from './statements.ts';
 import { getTypeParser } from './type-parser.ts';
 
 export { isUniqueViolation } from './database-errors.ts';
+export type { Queryable, Row, Transaction } from './queryable.ts';
 export { longRunning, type Prepared, prepared } from './statements.ts';
 
 /**
@@ -20,27 +22,6 @@ export { longRunning, type Prepared, prepared } from './statements.ts';
  * statement is sent for a caller whose read has already timed out.
  */
 const CONNECT_MS = 1_500;
-
-export type Row = Record<string, unknown>;
-
-/** Runs SQL statements, either on any connection of a pool or in one transaction. */
-export interface Queryable {
-  /**
-   * Runs an SQL statement and returns its rows. Throws UNAVAILABLE if the database cannot be reached or is too slow.
-   */
-  query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]>;
-  /** Returns whether Citus distributes the tables over several nodes; not if left out. */
-  isDistributed?(): Promise<boolean>;
-}
-
-/** A transaction that has begun. */
-export interface Transaction extends Queryable {
-  /**
-   * Registers a function that is called after the commit, and after an error that leaves open if the commit succeeded.
-   * It must not throw.
-   */
-  afterCommit(callback: () => void): void;
-}
 
 /**
  * A pool of connections to a service's database. While PostgreSQL does not respond, every call fails immediately with
