@@ -64,7 +64,7 @@ const citus = {
   },
 };
 
-/** Starts another cluster and all services, so it runs after the other tests of `npm run test:citus`, which it would slow down. */
+/** `npm run test:citus`: a test with a Citus cluster of its own and all services. It runs last, because it would slow down the tests of the project `citus`. */
 const citusNodes = {
   test: {
     ...integration,

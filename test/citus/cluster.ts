@@ -97,7 +97,7 @@ export class CitusCluster {
     return standby;
   }
 
-  /** The servers of the cluster at its start: first the coordinator, then the workers. */
+  /** The coordinator and then the workers, as they were started; a standby that was promoted is not among them. */
   get nodes(): readonly Server[] {
     return [this.coordinator, ...this.workers];
   }

@@ -35,7 +35,7 @@ let standbyPort: number;
 let cluster: CitusCluster;
 let deployment: Deployment;
 let writer: SteadyWriter;
-/** The processes after the move to the cluster; none of them is started again. */
+/** The identities of the processes that were started after the move to the cluster. The last test checks that none was restarted. */
 let started: string[];
 /** The URL of the database on the coordinator. */
 let url: string;
@@ -100,8 +100,9 @@ async function statusesOf(guild: string): Promise<string> {
 }
 
 /**
- * Waits until a round of requests for all guilds gets the responses that are expected while the worker at `port` is down: 503 for all
- * requests of its guilds and for all writes, and a successful read for the other guilds. A game account without a link is a 404.
+ * Sends two reads and a write for each guild, and repeats that until all responses are those expected while the worker at `port` is
+ * down: 503 for each request of its guilds and for each write, and successful reads for the other guilds. 404 is the response for a
+ * game account without a link.
  */
 async function expectOnlyReadsBut(port: number): Promise<void> {
   const guilds = await placedGuilds();
@@ -192,11 +193,12 @@ test('while a worker is down the guilds of other workers are read, and once it h
 }, 240_000);
 
 /**
- * Replaces a node by a synchronous standby while clients write: kills the node, promotes the standby, and makes the coordinator use it.
- * Waits until writes of all kinds are acknowledged.
+ * Starts a synchronous standby of a node, kills the node while clients write, promotes the standby, and gives its address to the coordinator
+ * (`citus_update_node`). Returns the standby after a write of each kind was acknowledged. `name` is the node's in the printed figure,
+ * `port` the port of the standby.
  */
-async function replace(node: Server, name: string, standbyOptions: { port?: number } = {}): Promise<Server> {
-  const standby = await cluster.startStandby(node, standbyOptions.port);
+async function replace(node: Server, name: string, port?: number): Promise<Server> {
+  const standby = await cluster.startStandby(node, port);
   const replicated = performance.now();
   await vi.waitUntil(() => writer.allKindsAt(replicated), WAIT);
   await kill(node);
@@ -229,7 +231,7 @@ test('the standby of a killed worker takes its place, and its guilds are written
 }, 240_000);
 
 test('the standby of the killed coordinator takes its place, and nothing acknowledged in any test is lost or applied twice', async () => {
-  await replace(cluster.coordinator, 'the coordinator', { port: standbyPort });
+  await replace(cluster.coordinator, 'the coordinator', standbyPort);
   await writer.stop();
   expect(writer.faults).toEqual([]);
   // 502 and 504 are those of the gateway while services stop or hang.

@@ -76,7 +76,7 @@ export async function sweepGuilds(
   now: Date,
 ): Promise<{ lapsed: ChangedServer[]; guilds: GuildCounts[] }> {
   // Without statistics, or with those of a time when one guild had nearly all servers, PostgreSQL would read the whole table, and count
-  // with a whole read for each guild.
+  // with a whole read for each guild. This applies to the rest of the transaction, whose statements read by indexes too.
   await transaction.query('SET LOCAL enable_seqscan = off');
   const lapsed = await byGuild(transaction, guildIds, itself, (part) =>
     transaction.query<ChangedServer>(

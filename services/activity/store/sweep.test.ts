@@ -32,7 +32,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** How many rows of servers whole reads of the table have returned so far. */
+/** The number of rows that sequential scans of activity.servers have read so far, in all sessions. */
 async function rowsReadSequentially(): Promise<number> {
   const text = `SELECT seq_tup_read::int AS rows FROM pg_stat_user_tables WHERE relid = 'activity.servers'::regclass`;
   const [row] = await databaseRows<{ rows: number }>(testDatabase.url, text);

@@ -23,8 +23,8 @@ const RECORD_USE = guildStatement(
 
 /**
  * Updates `last_used_at` of API keys to the latest reported use, at most `now`, if that is a minute or more after the stored
- * time. So each key is written at most once a minute, however many gateways report uses, and the stored time is at most two minutes
- * earlier than the last use.
+ * time. So the row of a key is updated at most once a minute, however many gateways report uses, and `last_used_at` is at most two
+ * minutes earlier than the last use.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await byGuild(database, uses, guildOf, (part, run) =>

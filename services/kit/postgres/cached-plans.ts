@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { ClientBase } from 'pg';
 
 /** How long, in milliseconds, a connection uses the plans of its prepared statements. */
-export const MAX_PLAN_AGE_MS = 5_000;
+const MAX_PLAN_AGE_MS = 5_000;
 
 /**
  * Decides when a connection discards the plans of its prepared statements. A plan that PostgreSQL made while a table was empty
@@ -12,7 +12,7 @@ export const MAX_PLAN_AGE_MS = 5_000;
 export class CachedPlans {
   readonly #maxAgeMs: number;
   readonly #monotonicNow: () => number;
-  /** When the plans of each connection were discarded the last time. */
+  /** When the last DISCARD PLANS of each connection was claimed, by `monotonicNow`; before that, when it was first passed. */
   readonly #discardedAt = new WeakMap<ClientBase, number>();
 
   /** `monotonicNow` returns milliseconds; tests replace it. */

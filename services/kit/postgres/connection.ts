@@ -68,7 +68,10 @@ export class Connection implements Transaction {
     for (const callback of this.#committed.splice(0)) callback();
   }
 
-  /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
+  /**
+   * Executes an SQL statement. If PostgreSQL sends no response within `milliseconds`, throws UNAVAILABLE, and the pool closes the
+   * connection instead of using it again.
+   */
   run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
     const span = recordedSpan();
     if (!span) return this.#run(statement, values, milliseconds);
@@ -116,9 +119,7 @@ export class Connection implements Transaction {
   }
 }
 
-/**
- * Runs `work` in a transaction, which is committed if `work` succeeds and rolled back if it throws.
- */
+/** Runs `work` in a transaction, which is committed if `work` succeeds and rolled back if it throws. */
 export async function transaction<Result>(
   connection: Connection,
   work: (transaction: Transaction) => Promise<Result>,

@@ -8,7 +8,7 @@ export interface Queryable {
    * Runs an SQL statement and returns its rows. Throws UNAVAILABLE if the database cannot be reached or is too slow.
    */
   query<Result extends object = Row>(statement: Statement, values?: readonly unknown[]): Promise<Result[]>;
-  /** Returns whether Citus distributes the tables over several nodes; not if left out. */
+  /** True if the tables are distributed over several nodes (Citus). Without this method they are on one server. */
   isDistributed?(): Promise<boolean>;
 }
 

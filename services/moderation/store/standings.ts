@@ -36,8 +36,8 @@ export interface StandingsRequest {
 
 /**
  * Reads, in one statement for several requests, the punishments in force against players and the players' unexpired entries
- * of the flagged list. Returns the rows of each request; with Citus an error
- * instead of the rows for requests of a guild that could not be read.
+ * of the flagged list. Returns a list of rows for each request. With Citus there is one statement per guild, and requests for a guild that
+ * could not be read get an error instead of a list.
  */
 export function findStandings(
   on: Queryable,
