@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 
 const fixture = new MembersFixture();
@@ -35,4 +36,33 @@ test('kill -9 between the two stores: another process gives the response that th
   expect(repeat).toMatchObject({ status: 200, body: { data: { chat_id: chatId, game_id: gameId } } });
   expect(repeat.headers.get('idempotency-replayed')).toBe('true');
   await proxy.close();
+});
+
+test('if the database fails during a link change, a repeat succeeds once it responds again', async () => {
+  await fixture.returnToRealTime();
+  const { chatId, gameId } = newAccounts();
+  const { code } = await fixture.token(chatId);
+  const url = new URL(fixture.database.url);
+  const toDatabase = await startTcpProxy(Number(url.port));
+  url.host = `127.0.0.1:${toDatabase.port}`;
+  const toLookup = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
+  const LOOKUP_GRPC_ADDRESS = `127.0.0.1:${toLookup.port}`;
+  const { kill, at } = await fixture.startMembersProcess({ DATABASE_URL: url.href, LOOKUP_GRPC_ADDRESS });
+  const redeem = () => fixture.redeem({ code }, gameId, { key: 'database lost', at });
+  const claims = () =>
+    fixture.query("SELECT 1 FROM members.idempotency WHERE key = 'database lost' AND status IS NULL");
+
+  // The change is claimed, and waits for lookup.
+  toLookup.hold();
+  const first = redeem();
+  await expect.poll(claims).toHaveLength(1);
+  await toDatabase.refuse();
+  toLookup.release();
+  expect(await first).toMatchObject({ status: 503 });
+
+  await toDatabase.accept();
+  // Long before the claim expires.
+  await expect.poll(redeem, PATIENCE).toMatchObject({ status: 200, body: { data: { chat_id: chatId } } });
+  await kill();
+  await Promise.all([toDatabase.close(), toLookup.close()]);
 });

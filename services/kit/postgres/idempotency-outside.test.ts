@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
-import { ApiError, type ErrorCode } from '../errors.ts';
+import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
 import { ok } from '../http/envelope.ts';
 import { SecretRing } from '../security/keyring.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -98,4 +100,42 @@ test('work is not repeated if the response to its commit was lost', async () => 
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });
   expect(await boats()).toEqual(['Ada']);
+});
+
+test('if the database fails meanwhile, a repeat succeeds once it responds again', async () => {
+  const proxy = await startTcpProxy(Number(new URL(testDatabase.url).port));
+  const url = new URL(testDatabase.url);
+  url.host = `127.0.0.1:${proxy.port}`;
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const failing = openDatabase({ url: url.href, poolMax: CONNECTIONS, name: 'kit-test', metrics: new Metrics(), log });
+  const overProxy = new Idempotency({ schema: 'fleet', database: failing, ring, responseTtlSeconds: DAY_SECONDS });
+  const whileDown = async () => {
+    await proxy.refuse();
+    return 'Ada';
+  };
+  await expect(overProxy.afterPreparing(write(), whileDown, build)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  // Another process can reach the database.
+  await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+  await proxy.accept();
+  await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toEqual({ data: { name: 'Ada' } });
+  expect(await boats()).toEqual(['Ada']);
+  await failing.close();
+  await proxy.close();
+});
+
+test('a claim whose commit got no response is released', async () => {
+  let isLost = true;
+  const deaf: Database = {
+    ...database,
+    transaction: async (work) => {
+      const result = await database.transaction(work);
+      if (!isLost) return result;
+      isLost = false;
+      throw new ApiError('UNAVAILABLE');
+    },
+  };
+  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, responseTtlSeconds: DAY_SECONDS });
+  await expect(unsure.afterPreparing(write(), ada, build)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+  await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toEqual({ data: { name: 'Ada' } });
 });

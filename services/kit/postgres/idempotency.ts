@@ -2,31 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
 import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts';
 import type { KeyRing } from '../security/keyring.ts';
+import { CLAIM_SECONDS, ClaimEnds, type EndClaim } from './claim-ends.ts';
+import { type Claim, type IdempotentWrite, lockWrite } from './idempotent-write.ts';
 import type { Database, Queryable, Transaction } from './pool.ts';
 
-/** The seconds for which a claim on a write with effects outside of this database is held. */
-const CLAIM_SECONDS = 60;
+export type { Claim, IdempotentWrite } from './idempotent-write.ts';
+
 /**
  * The errors whose responses are stored, because a repeat of the request would fail in the
  * same way.
  */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
-
-/** Identifies a write request that the client may repeat with the same Idempotency-Key. */
-export interface IdempotentWrite {
-  guildId: string;
-  method: string;
-  /** The path of the HTTP request, without its query. */
-  path: string;
-  /** The client's Idempotency-Key; if there is none, the response is not stored. */
-  key: string | undefined;
-  /** The SHA-256 hash of the request body. */
-  bodyHash: Buffer;
-  /** The HTTP status of a successful response, from the route table. */
-  status: number;
-  message: string;
-}
 
 /** The stored response to an earlier write, which is sent again when the client repeats the write. */
 export class StoredResponse {
@@ -40,23 +27,6 @@ export class StoredResponse {
 }
 
 export type WriteOutcome<Data> = HandlerResult<Data> | StoredResponse;
-
-/**
- * A claim on a write that changes data outside of this database. While the claim is held, repeats of the write with the
- * same Idempotency-Key are rejected. The claim is settled when the response is stored.
- */
-export interface Claim {
-  write: Omit<IdempotentWrite, 'bodyHash'>;
-  /**
-   * The ID of the claim, a UUID. If an earlier claim on the same write expired without a response, its ID is used
-   * again.
-   */
-  id: string;
-  /** When the claim expires, in ISO 8601. */
-  until: string;
-  /** True if an earlier request with the same Idempotency-Key may already have started the planned work. */
-  isRepeat: boolean;
-}
 
 interface StoredRow {
   body_hash: Buffer;
@@ -86,12 +56,14 @@ export class Idempotency {
   readonly #database: Database;
   readonly #ring: KeyRing;
   readonly #responseTtlSeconds: number;
+  readonly #ends: ClaimEnds;
 
   constructor({ schema, database, ring, responseTtlSeconds }: IdempotencyOptions) {
     this.#table = `${schema}.idempotency`;
     this.#database = database;
     this.#ring = ring;
     this.#responseTtlSeconds = responseTtlSeconds;
+    this.#ends = new ClaimEnds(database, this.#table);
   }
 
   /** Runs a write and stores its response in one transaction. A repeated write gets the stored response. */
@@ -123,10 +95,7 @@ export class Idempotency {
     prepare: () => Promise<Prepared>,
     work: (transaction: Transaction, prepared: Prepared) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const claim =
-      write.key === undefined
-        ? undefined
-        : await this.#database.transaction((transaction) => this.claim(transaction, write));
+    const claim = await this.claim(write);
     if (claim instanceof StoredResponse) return claim;
     try {
       const prepared = await prepare();
@@ -136,24 +105,33 @@ export class Idempotency {
         return result;
       });
     } catch (thrown) {
-      // If the claim cannot be settled because the database does not respond, it expires by itself.
-      await this.settle(this.#database, claim, asApiError(thrown)).catch(() => undefined);
+      await this.settleNow(claim, asApiError(thrown)).catch(() => undefined);
       throw thrown;
     }
   }
 
   /**
-   * Claims a write with an external effect, in the transaction that stores the planned work. The claim is held for 60
-   * seconds or until its release. A repeat of the write after that gets the same claim ID, with which it finds work
-   * that was already started. Returns undefined for a write without an Idempotency-Key.
+   * Claims a write with an external effect. The claim is held for 60 seconds or until its release. A repeat of the
+   * write after that gets the same claim ID, with which it finds work that was already started. Returns undefined for a
+   * write without an Idempotency-Key.
    */
-  async claim(transaction: Queryable, write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
+  async claim(write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
     if (write.key === undefined) return undefined;
-    const { replay, expiredClaim } = await this.#find(transaction, write);
-    if (replay) return replay;
-    const id = expiredClaim ?? randomUUID();
-    const until = await this.#insert(transaction, write, { status: null, answer: null, claim: id });
-    return { write, id, until: until?.toISOString() ?? '', isRepeat: expiredClaim !== undefined };
+    let claim: Claim | undefined;
+    try {
+      return await this.#database.transaction(async (transaction) => {
+        const { replay, expiredClaim } = await this.#find(transaction, write);
+        if (replay) return replay;
+        const id = expiredClaim ?? randomUUID();
+        const until = await this.#insert(transaction, write, { status: null, answer: null, claim: id });
+        claim = { write, id, until: until?.toISOString() ?? '', isRepeat: expiredClaim !== undefined };
+        return claim;
+      });
+    } catch (error) {
+      // It may have been committed all the same.
+      if (claim) this.#ends.later(claim, this.#releaseOf(claim));
+      throw error;
+    }
   }
 
   /**
@@ -177,15 +155,29 @@ export class Idempotency {
   }
 
   /**
-   * Releases an unsettled claim on a write, so that the client may repeat the write immediately. The repeat gets the
-   * same claim ID.
+   * Settles a claim as `settle` does, in a transaction of its own. Throws if the database fails; the claim is then
+   * settled later, unless the process ends.
    */
-  async release(on: Queryable, { write, id, until }: Claim): Promise<void> {
-    await on.query(
-      `UPDATE ${this.#table} SET claimed_until = clock_timestamp()
-       WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND claimed_until = $6`,
-      [write.guildId, write.method, write.path, write.key, id, until],
-    );
+  async settleNow<Data>(claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
+    if (claim) await this.#ends.now(claim, (on) => this.settle(on, claim, outcome));
+  }
+
+  /**
+   * Releases an unsettled claim on a write, so that the client may repeat the write immediately. The repeat gets the
+   * same claim ID. Throws if the database fails; the claim is then released later, unless the process ends.
+   */
+  async release(claim: Claim): Promise<void> {
+    await this.#ends.now(claim, this.#releaseOf(claim));
+  }
+
+  #releaseOf({ write, id, until }: Claim): EndClaim {
+    return async (on) => {
+      await on.query(
+        `UPDATE ${this.#table} SET claimed_until = clock_timestamp()
+         WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND claimed_until = $6`,
+        [write.guildId, write.method, write.path, write.key, id, until],
+      );
+    };
   }
 
   /**
@@ -197,13 +189,8 @@ export class Idempotency {
     write: IdempotentWrite,
   ): Promise<{ replay?: StoredResponse; expiredClaim?: string }> {
     const name = [write.guildId, write.method, write.path, write.key];
-    // The advisory lock is held until the transaction ends. A separate statement reads the row afterwards, so that it
-    // sees what the previous holder of the lock has committed.
-    const [lock] = await transaction.query<{ taken: boolean }>(
-      'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken',
-      [[this.#table, ...name].join('\n')],
-    );
-    if (!lock?.taken) throw stillRunning();
+    // A separate statement reads the row, so that it sees what the previous holder of the lock has committed.
+    if (!(await lockWrite(transaction, this.#table, write))) throw stillRunning();
     // A server that restarts, or ends a session, shows a commit that no synchronous standby has received. FOR SHARE makes
     // the transaction of a repeat write, so that its commit waits until a standby has received what it repeats.
     const [row] = await transaction.query<StoredRow>(

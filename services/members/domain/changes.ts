@@ -75,46 +75,54 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     write: IdempotentWrite,
     prepare: () => Promise<Change & { kind: Of }>,
   ): Promise<WriteOutcome<ReturnType<Views[Of]>>> {
-    const claim = await this.#claim(write);
+    const { idempotency } = this.#options;
+    const claim = await idempotency.claim(write);
     if (claim instanceof StoredResponse) return claim;
-    const unfinished = claim?.isRepeat
-      ? await store.findIntent(this.#options.database, write.guildId, claim.id)
-      : undefined;
-    if (claim && unfinished) {
-      const response = this.#responseTo(unfinished.kind as Of, await this.#finishFor(claim, unfinished));
-      await this.#settleClaim(claim, response);
+    try {
+      return await this.#perform(write.guildId, claim, prepare);
+    } catch (error) {
+      // A repeat may continue immediately. This changes nothing if the claim was settled.
+      if (claim && isServerError(asApiError(error))) await idempotency.release(claim).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #perform<Of extends Kind>(
+    guildId: string,
+    claim: Claim | undefined,
+    prepare: () => Promise<Change & { kind: Of }>,
+  ): Promise<HandlerResult<ReturnType<Views[Of]>>> {
+    const { database, idempotency } = this.#options;
+    const unfinished = claim?.isRepeat ? await store.findIntent(database, guildId, claim.id) : undefined;
+    if (unfinished) {
+      const response = this.#responseTo(unfinished.kind as Of, await this.#finishFor(unfinished));
+      await idempotency.settleNow(claim, response);
       return orThrow(response);
     }
     for (let start = 0; start < MAX_STARTS; start++) {
-      const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
+      const { change, repeated } = await this.#prepare(guildId, claim, prepare);
       if (repeated) {
         const response = this.#responseTo(change.kind, repeated);
-        await this.#settleClaim(claim, response);
+        await idempotency.settleNow(claim, response);
         return orThrow(response);
       }
-      const intent = await this.#begin(write.guildId, change, claim);
-      if (intent) return orThrow(this.#responseTo(change.kind, await this.#finishFor(claim, intent)));
+      const intent = await this.#begin(guildId, change, claim);
+      if (intent) return orThrow(this.#responseTo(change.kind, await this.#finishFor(intent)));
     }
-    const busy = new ApiError('UNAVAILABLE', {
-      message: 'Too many concurrent requests use this token, try again soon',
-    });
-    await this.#settleClaim(claim, busy);
-    throw busy;
+    throw new ApiError('UNAVAILABLE', { message: 'Too many concurrent requests use this token, try again soon' });
   }
 
   /**
    * Finishes a stored link change for a request. If that fails, marks the change as abandoned, so that a repeated
    * request can finish it immediately.
    */
-  async #finishFor(claim: Claim | undefined, intent: NewIntent): Promise<Outcome> {
-    const { database, idempotency } = this.#options;
+  async #finishFor(intent: NewIntent): Promise<Outcome> {
+    const { database } = this.#options;
     try {
       return await this.finish(intent);
     } catch (error) {
       // If marking the link change as abandoned fails too, a worker finishes the change after ABANDONED_MS.
       await store.abandonIntent(database, intent, asApiError(error).code).catch(() => undefined);
-      // If the release of the idempotency claim fails, the claim expires.
-      if (claim) await idempotency.release(database, claim).catch(() => undefined);
       throw error;
     }
   }
@@ -145,12 +153,6 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     await this.#options.idempotency.settle(transaction, intent.claim ?? undefined, discarded);
   }
 
-  async #claim(write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
-    const { database, idempotency } = this.#options;
-    if (write.key === undefined) return undefined;
-    return database.transaction((transaction) => idempotency.claim(transaction, write));
-  }
-
   /**
    * Prepares a link change before any write. Every error here is the final response to the request and is stored under
    * its Idempotency-Key.
@@ -164,7 +166,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       const change = await prepare();
       return { change, repeated: await this.#finishEarlier(guildId, change) };
     } catch (error) {
-      await this.#settleClaim(claim, asApiError(error));
+      await this.#options.idempotency.settleNow(claim, asApiError(error));
       throw error;
     }
   }
@@ -275,11 +277,6 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     const { roleTasks } = this.#options;
     roleTasks.begin(task);
     if (kind === 'unlink') await roleTasks.attempted(task, MAX_REVOKE_WAIT_MS);
-  }
-
-  #settleClaim(claim: Claim | undefined, response: HandlerResult | ApiError): Promise<void> {
-    const { database, idempotency } = this.#options;
-    return idempotency.settle(database, claim, response);
   }
 
   #responseTo<Of extends Kind>(kind: Of, outcome: Outcome): HandlerResult<ReturnType<Views[Of]>> | ApiError {
