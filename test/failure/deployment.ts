@@ -4,6 +4,7 @@ import { systemClock } from '#kit/clock.ts';
 import { asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import { inParallel } from '#kit/resilience/parallel.ts';
 import { type Child, type Exit, startChild, untilReady } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } from '#local/processes.ts';
@@ -18,6 +19,7 @@ import { worldOf } from './faulty-network.ts';
 
 const READY_MS = 120_000;
 const LOOK_EVERY_MS = 100;
+const CONCURRENT_KEYS = 4;
 const ERROR = /"level":"(?:error|fatal)"/;
 
 /** How the processes of a release are started. */
@@ -261,12 +263,12 @@ export class Deployment {
 
   async #createKeys(): Promise<void> {
     const request = { name: 'test', legacy: false, scopes: [...SCOPES], ipAllowlist: [], actor: 'test' };
-    for (const guildId of this.#options.guilds) {
+    await inParallel(this.#options.guilds, CONCURRENT_KEYS, async (guildId) => {
       const create = this.operate('auth', KeyAdminServiceService, (client) =>
         client.createKey({ ...request, guildId }),
       );
       this.keys.set(guildId, (await create).secret);
-    }
+    });
   }
 }
 

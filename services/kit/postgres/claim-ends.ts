@@ -1,10 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { backoffMs } from '../resilience/backoff.ts';
+import { inParallel } from '../resilience/parallel.ts';
 import { type Claim, lockWrite } from './idempotent-write.ts';
 import type { Database, Queryable } from './pool.ts';
 
 /** The seconds for which a claim on a write is held. */
 export const CLAIM_SECONDS = 60;
+/** How many claims are ended at the same time: the requests of clients need most connections of the pool. */
+const MAX_CONCURRENT = 2;
 const RETRY = { minMs: 250, maxMs: 1_000 };
 /** A process has fewer claims than this, unless it has far more requests at the same time than its limits allow. */
 const MAX_WAITING = 1_000;
@@ -55,10 +58,10 @@ export class ClaimEnds {
     this.#isRetrying = true;
     for (let attempts = 1; this.#waiting.size > 0; attempts++) {
       await wait(backoffMs(attempts, RETRY), undefined, { ref: false });
-      for (const [claim, { end, expiresAt }] of this.#waiting) {
+      await inParallel([...this.#waiting], MAX_CONCURRENT, async ([claim, { end, expiresAt }]) => {
         const isEnded = performance.now() > expiresAt || (await this.#tryTo(end, claim));
         if (isEnded) this.#waiting.delete(claim);
-      }
+      });
     }
     this.#isRetrying = false;
   }

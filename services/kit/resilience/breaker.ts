@@ -14,7 +14,8 @@ export interface BreakerOptions {
   openMs: number;
 }
 
-const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent: 50, openMs: 2_000 };
+/** Services call each other with these, so a service that has recovered is used again within one and a half seconds. */
+const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent: 50, openMs: 1_000 };
 
 /**
  * The share of the open time by which a circuit breaker's probe is delayed at random, at most, so that replicas do not

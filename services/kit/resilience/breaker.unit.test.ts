@@ -33,7 +33,7 @@ test('a dependency that keeps failing is not called for 2 s, then tried with a s
   const action = vi.fn<typeof fine>(fine);
   await expect(breaker.run(action)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
   expect(action).not.toHaveBeenCalled();
-  await vi.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   const both = await Promise.allSettled([breaker.run(action), breaker.run(action)]);
   expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   expect(breaker.isOpen).toBe(false);
@@ -66,11 +66,11 @@ test('with a probe, no call is used as a trial: the probe runs in the background
     await expect(breaker.run(action)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
   }
   expect(action).not.toHaveBeenCalled();
-  // Every two to three seconds.
-  expect(probe.mock.calls.length).toBeGreaterThanOrEqual(9);
-  expect(probe.mock.calls.length).toBeLessThanOrEqual(15);
+  // Every one to one and a half seconds.
+  expect(probe.mock.calls.length).toBeGreaterThanOrEqual(19);
+  expect(probe.mock.calls.length).toBeLessThanOrEqual(30);
   isBack = true;
-  await vi.advanceTimersByTimeAsync(3_000);
+  await vi.advanceTimersByTimeAsync(1_500);
   expect(breaker.isOpen).toBe(false);
   expect([changes[0], changes.at(-1)]).toEqual([true, false]);
   expect(await breaker.run(action)).toBe('fine');
@@ -82,7 +82,7 @@ test('an inconclusive call does not open the breaker, and as a trial does not cl
   for (let time = 0; time < 50; time++) await expect(breaker.run(disconnected)).rejects.toThrow(InconclusiveError);
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 60);
-  await vi.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   await expect(breaker.run(disconnected)).rejects.toThrow(InconclusiveError);
   await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
@@ -92,7 +92,7 @@ test('a stopped breaker sends no further probes', async () => {
   const probe = vi.fn<() => Promise<void>>(() => Promise.reject(new Error('down')));
   breaker.probeWith(probe);
   await fail(breaker, 10);
-  await vi.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   breaker.stop();
   await vi.advanceTimersByTimeAsync(10_000);
   expect(probe.mock.calls.length).toBeLessThanOrEqual(1);
@@ -103,7 +103,7 @@ test('a call that started before the breaker opened and ends afterwards is not t
   const [failing, succeeding] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const early = [failing, succeeding].map(({ promise }) => breaker.run(() => promise));
   await fail(breaker, 10);
-  await vi.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   failing.reject(new ApiError('UNAVAILABLE'));
   succeeding.resolve('late');
   expect(await Promise.allSettled(early)).toMatchObject([{ reason: { code: 'UNAVAILABLE' } }, { value: 'late' }]);
@@ -118,7 +118,7 @@ test('ordinary rejections are passed on, do not open the breaker, and close it a
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 60);
   expect(breaker.isOpen).toBe(true);
-  await vi.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   await expect(breaker.run(rejected)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   expect(breaker.isOpen).toBe(false);
 });

@@ -14,6 +14,8 @@ import { RateLimitPauses } from './pauses.ts';
 
 const DEADLINE_MS = 5_000;
 const MAX_BYTES = 1024 * 1024;
+/** How long the circuit breaker rejects calls before it lets one through: its timeout makes a caller wait. */
+const BREAKER_OPEN_MS = 2_000;
 const MAX_CONCURRENT_CALLS = 20;
 const MAX_WAITING_CALLS = 1_000;
 /** The outcomes of calls that alerts are about, and success; their counters start at 0. */
@@ -104,7 +106,7 @@ export class PlatformHost {
   constructor(options: PlatformHostOptions) {
     const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
     this.#options = options;
-    this.#breaker = breakers.create(name, () => true);
+    this.#breaker = breakers.create(name, () => true, { openMs: BREAKER_OPEN_MS });
     this.#concurrency = new ConcurrencyLimit({
       maxRunning: MAX_CONCURRENT_CALLS,
       maxWaitingPerPurpose: MAX_WAITING_CALLS,
