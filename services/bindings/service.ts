@@ -1,7 +1,7 @@
 import { createEventQueue } from '#kit/events/event-queue.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
-import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { usageMethods } from '#kit/usage/usage-methods.ts';

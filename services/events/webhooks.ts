@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ServiceContext } from '#kit/service/service-context.ts';
 import type { EventsConfig } from './config.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import type { Idempotency } from '#kit/postgres/idempotency.ts';
+import type { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';

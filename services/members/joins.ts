@@ -1,4 +1,4 @@
-import type { Idempotency } from '#kit/postgres/idempotency.ts';
+import type { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';

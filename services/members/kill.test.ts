@@ -61,8 +61,10 @@ test('if the database fails during a link change, a repeat succeeds once it resp
   expect(await first).toMatchObject({ status: 503 });
 
   await toDatabase.accept();
-  // Long before the claim expires.
-  await expect.poll(redeem, PATIENCE).toMatchObject({ status: 200, body: { data: { chat_id: chatId } } });
+  // Before the claim expires after 60 s, and before a worker takes the change over after 10 s.
+  await expect
+    .poll(redeem, { ...PATIENCE, timeout: 8_000 })
+    .toMatchObject({ status: 200, body: { data: { chat_id: chatId } } });
   await kill();
   await Promise.all([toDatabase.close(), toLookup.close()]);
 });

@@ -4,7 +4,7 @@ import { EventRecorder } from '#kit/events/recorder.ts';
 import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { guildStateMethods } from '#kit/guild-state/state-methods.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
-import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import { Retention } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';

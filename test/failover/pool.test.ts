@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '#kit/errors.ts';
-import { Idempotency, StoredResponse } from '#kit/postgres/idempotency.ts';
+import { Idempotency, StoredResponse } from '#kit/postgres/idempotency/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier } from '#kit/postgres/notifier.ts';
 import { type Database, openDatabase } from '#kit/postgres/pool.ts';

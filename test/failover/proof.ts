@@ -19,7 +19,7 @@ import { GUILDS, SteadyWriter } from './steady-writer.ts';
 const BACK_MS = 10_000;
 const REVOKED_MS = 1_000;
 const WAIT = { ...PATIENCE, timeout: 90_000, interval: 20 };
-/** So many writes are acknowledged before the first fault: new processes run code that is not compiled yet, which takes ten times as long. */
+/** So many writes are acknowledged before the first fault: the first requests of a new process are several times slower. */
 const WARM_UP_WRITES = 500;
 /** The time in which the system runs undisturbed between two faults. */
 const PAUSE_MS = 1_000;

@@ -6,8 +6,8 @@ import { Writer } from '../failure/writer.ts';
 const WRITE_EVERY_MS = 20;
 /**
  * So many guilds, and pauses so long, that none reaches its rate limit of 50 writes a minute, although clients repeat
- * every open write while the database is down for 22 s of each half minute. Their number is no multiple of that of the
- * kinds of writes, so that each guild gets all kinds in turn.
+ * every open write while the database is down for 22 s of each half minute. Their number has no common
+ * divisor with that of the kinds of writes, so that each guild gets all kinds in turn.
  */
 export const GUILDS = Array.from({ length: 481 }, (_, index) => `90000000000000${index + 2000}`);
 const MAX_PAUSE_MS = 2_000;

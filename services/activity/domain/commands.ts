@@ -2,7 +2,7 @@ import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';

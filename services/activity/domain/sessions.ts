@@ -7,7 +7,7 @@ import {
   type IdempotentWrite,
   StoredResponse,
   type WriteOutcome,
-} from '#kit/postgres/idempotency.ts';
+} from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import { uuid } from '#proto/rest/schemas.ts';

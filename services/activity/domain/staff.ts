@@ -6,7 +6,7 @@ import {
   type IdempotentWrite,
   StoredResponse,
   type WriteOutcome,
-} from '#kit/postgres/idempotency.ts';
+} from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable, Transaction } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';

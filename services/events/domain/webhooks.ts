@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import { currentEventSource, publicSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { QuotaUse } from '#kit/usage/quota-use.ts';

@@ -24,7 +24,7 @@ import {
   seen,
   server,
 } from '../fixtures/sample-http.ts';
-import { StoredResponse } from '../postgres/idempotency.ts';
+import { StoredResponse } from '../postgres/idempotency/idempotency.ts';
 import { makeApiKey } from '../security/api-key.ts';
 import { randomText } from '../security/base62.ts';
 import { PRINCIPAL_HEADER } from '../security/principal.ts';

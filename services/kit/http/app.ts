@@ -8,7 +8,7 @@ import { requestContext } from '../context.ts';
 import { oneHeader } from '../downstream/headers.ts';
 import { ApiError, asApiError, invalidRequest, isServerError, missingScope } from '../errors.ts';
 import { type EventSource, withEventSource } from '../events/source.ts';
-import { StoredResponse, type WriteOutcome } from '../postgres/idempotency.ts';
+import { StoredResponse, type WriteOutcome } from '../postgres/idempotency/idempotency.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, verifyPrincipal } from '../security/principal.ts';
 import type { Logger } from '../telemetry/log.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Route, RouteSpec } from '#proto/rest/route.ts';
 import { oneHeader } from '../downstream/headers.ts';
 import { ApiError, type Fault, invalidRequest } from '../errors.ts';
-import type { IdempotentWrite } from '../postgres/idempotency.ts';
+import type { IdempotentWrite } from '../postgres/idempotency/idempotency.ts';
 import { holdsApiKey } from '../security/api-key.ts';
 import type { Principal } from '../security/principal.ts';
 import { hashJson, readBody } from './body.ts';

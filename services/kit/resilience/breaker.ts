@@ -14,7 +14,7 @@ export interface BreakerOptions {
   openMs: number;
 }
 
-/** Services call each other with these, so a service that has recovered is used again within one and a half seconds. */
+/** A dependency with a probe that has recovered is used again within one and a half seconds and the duration of the probe. */
 const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent: 50, openMs: 1_000 };
 
 /**

@@ -1,7 +1,7 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Binding, BindingsServiceService, PlanBindingRequest } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';

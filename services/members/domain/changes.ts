@@ -9,7 +9,7 @@ import {
   type IdempotentWrite,
   StoredResponse,
   type WriteOutcome,
-} from '#kit/postgres/idempotency.ts';
+} from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { storedSource } from '../events.ts';
@@ -82,7 +82,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       return await this.#perform(write.guildId, claim, prepare);
     } catch (error) {
       // A repeat may continue immediately. This changes nothing if the claim was settled.
-      if (claim && isServerError(asApiError(error))) await idempotency.release(claim).catch(() => undefined);
+      if (isServerError(asApiError(error))) await idempotency.releaseOrRetry(claim).catch(() => undefined);
       throw error;
     }
   }
@@ -96,14 +96,14 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     const unfinished = claim?.isRepeat ? await store.findIntent(database, guildId, claim.id) : undefined;
     if (unfinished) {
       const response = this.#responseTo(unfinished.kind as Of, await this.#finishFor(unfinished));
-      await idempotency.settleNow(claim, response);
+      await idempotency.settleOrRetry(claim, response);
       return orThrow(response);
     }
     for (let start = 0; start < MAX_STARTS; start++) {
       const { change, repeated } = await this.#prepare(guildId, claim, prepare);
       if (repeated) {
         const response = this.#responseTo(change.kind, repeated);
-        await idempotency.settleNow(claim, response);
+        await idempotency.settleOrRetry(claim, response);
         return orThrow(response);
       }
       const intent = await this.#begin(guildId, change, claim);
@@ -164,25 +164,27 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   ): Promise<{ change: Change & { kind: Of }; repeated: Outcome | undefined }> {
     try {
       const change = await prepare();
-      return { change, repeated: await this.#finishEarlier(guildId, change) };
+      return { change, repeated: await this.#finishEarlier(guildId, change, claim) };
     } catch (error) {
-      await this.#options.idempotency.settleNow(claim, asApiError(error));
+      await this.#options.idempotency.settleOrRetry(claim, asApiError(error));
       throw error;
     }
   }
 
   /**
    * Finishes the unfinished link changes of both accounts first, because they could undo the new change later. If the
-   * request of an identical earlier change gave up, returns the outcome of that change as the outcome of the new one.
+   * request of an identical earlier change gave up, or had the same Idempotency-Key, returns the outcome of that change as
+   * the outcome of the new one.
    */
-  async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
+  async #finishEarlier(guildId: string, change: Change, claim: Claim | undefined): Promise<Outcome | undefined> {
     const { database } = this.#options;
     let repeated: Outcome | undefined;
     for (let found = EARLIER_BATCH; found === EARLIER_BATCH; ) {
       const open = await store.openIntents(database, guildId, change, EARLIER_BATCH);
       for (const earlier of open) {
         const outcome = await this.finish(earlier);
-        if (earlier.isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
+        const isOver = earlier.isAbandoned || earlier.operationId === claim?.id;
+        if (isOver && isSameChange(earlier, change)) repeated ??= outcome;
       }
       found = open.length;
     }

@@ -2,7 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { Freshness } from '#kit/resilience/cache.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';

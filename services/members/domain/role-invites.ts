@@ -1,6 +1,6 @@
 import { unixSeconds } from '#kit/clock.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ChatInvite, ChatInviteRefusal, ChatInvites } from '#platforms/chat.ts';
 import type { MemberEvents } from '../events.ts';

@@ -1,7 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { ChatMember } from '#platforms/chat.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { GuildSettings, MirroringGuild } from '#proto/gen/guild/members/v1/settings.ts';
 import type { MemberEvents } from '../events.ts';

@@ -3,7 +3,7 @@ import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';

@@ -2,7 +2,7 @@ import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { RandomBytes } from '#kit/security/base62.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '#kit/errors.ts';
-import type { IdempotentWrite } from '#kit/postgres/idempotency.ts';
+import type { IdempotentWrite } from '#kit/postgres/idempotency/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import type { ChangeViews, LinkChanges } from './changes.ts';

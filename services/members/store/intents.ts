@@ -1,5 +1,5 @@
 import type { EventSource } from '#kit/events/source.ts';
-import type { Claim } from '#kit/postgres/idempotency.ts';
+import type { Claim } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 

@@ -5,7 +5,7 @@ import {
   type IdempotentWrite,
   StoredResponse,
   type WriteOutcome,
-} from '#kit/postgres/idempotency.ts';
+} from '#kit/postgres/idempotency/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/decisions.ts';

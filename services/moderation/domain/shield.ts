@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, invalidRequest, quotaExceeded } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { QuotaUse } from '#kit/usage/quota-use.ts';
 import type { ModerationEvents } from '../events.ts';

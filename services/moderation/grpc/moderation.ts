@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
-import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { MAX_DURATION_SECONDS, reasonText } from '#proto/rest/moderation/schemas.ts';
 import { batch, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';

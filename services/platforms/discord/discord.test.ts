@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { asApiError } from '#kit/errors.ts';
+import { PATIENCE } from '#test/patience.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 
@@ -151,14 +153,19 @@ test('a platform that refuses connections is a PLATFORM_ERROR', async () => {
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
 
-test('a platform that keeps failing is not called for a while', async () => {
+test('a platform that keeps failing is not called for two seconds, then tried with a single call', async () => {
   const discord = fixture.discord();
   await fixture.chat.fault('/users/@me', { status: 500 });
   for (let call = 0; call < 10; call++) {
     await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   }
+  const begun = performance.now();
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await fixture.chat.calls()).toEqual({ [SELF]: 10 });
+  await expect.poll(() => discord.roles(GUILD).catch(asApiError), PATIENCE).toMatchObject({ code: 'PLATFORM_ERROR' });
+  // The circuit breaker opened a moment before.
+  expect(performance.now() - begun).toBeGreaterThan(1_800);
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 11 });
 });
 
 test('after a 429 the platform is not called until its Retry-After has passed', async () => {

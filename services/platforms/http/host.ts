@@ -14,7 +14,7 @@ import { RateLimitPauses } from './pauses.ts';
 
 const DEADLINE_MS = 5_000;
 const MAX_BYTES = 1024 * 1024;
-/** How long the circuit breaker rejects calls before it lets one through: its timeout makes a caller wait. */
+/** Longer than for services, in milliseconds: the trial is a caller's call, which may wait for a whole timeout. */
 const BREAKER_OPEN_MS = 2_000;
 const MAX_CONCURRENT_CALLS = 20;
 const MAX_WAITING_CALLS = 1_000;

@@ -1,4 +1,7 @@
-import type { Transaction } from './queryable.ts';
+import type { Queryable } from '../queryable.ts';
+
+/** The seconds for which a claim on a write is held. */
+export const CLAIM_SECONDS = 60;
 
 /** Identifies a write request that the client may repeat with the same Idempotency-Key. */
 export interface IdempotentWrite {
@@ -34,7 +37,7 @@ export interface Claim {
 
 /** Locks a write until the transaction ends. Returns false if another transaction has locked it. */
 export async function lockWrite(
-  transaction: Pick<Transaction, 'query'>,
+  transaction: Queryable,
   table: string,
   { guildId, method, path, key }: Claim['write'],
 ): Promise<boolean> {

@@ -2,11 +2,11 @@ import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
-import { ok } from '../http/envelope.ts';
-import { SecretRing } from '../security/keyring.ts';
-import { Metrics } from '../telemetry/metrics.ts';
+import { ok } from '../../http/envelope.ts';
+import { SecretRing } from '../../security/keyring.ts';
+import { Metrics } from '../../telemetry/metrics.ts';
+import { type Database, openDatabase, type Queryable } from '../pool.ts';
 import { Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
-import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const DAY_SECONDS = 24 * 3600;
 const OLD = 'the old secret, which is long enough';

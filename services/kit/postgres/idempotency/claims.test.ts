@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
-import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
-import { ok } from '../http/envelope.ts';
-import { SecretRing } from '../security/keyring.ts';
-import { createLog } from '../telemetry/log.ts';
-import { Metrics } from '../telemetry/metrics.ts';
-import { Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
-import { type Database, openDatabase, type Queryable } from './pool.ts';
+import { ApiError, asApiError, type ErrorCode } from '../../errors.ts';
+import { ok } from '../../http/envelope.ts';
+import { SecretRing } from '../../security/keyring.ts';
+import { createLog } from '../../telemetry/log.ts';
+import { Metrics } from '../../telemetry/metrics.ts';
+import { type Database, openDatabase, type Queryable } from '../pool.ts';
+import { type Claim, Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
 
 const CONNECTIONS = 5;
 const ring = new SecretRing(['a secret for tests, which is long enough']);
@@ -25,13 +25,16 @@ beforeAll(async () => {
   await database.query('CREATE SCHEMA fleet');
   await database.query('CREATE TABLE fleet.idempotency (LIKE members.idempotency INCLUDING ALL)');
   await database.query('CREATE TABLE fleet.boats (name text PRIMARY KEY)');
-  idempotency = new Idempotency({ schema: 'fleet', database, ring, responseTtlSeconds: DAY_SECONDS });
+  idempotency = idempotencyOn(database);
 });
 afterAll(async () => {
   await database.close();
   await testDatabase.drop();
 });
 beforeEach(() => database.query('TRUNCATE fleet.idempotency, fleet.boats'));
+
+const idempotencyOn = (on: Database) =>
+  new Idempotency({ schema: 'fleet', database: on, ring, responseTtlSeconds: DAY_SECONDS });
 
 function write(own: Partial<IdempotentWrite> = {}): IdempotentWrite {
   const route = { method: 'POST', path: '/api/v1/boats', status: 201, message: 'Boat built' };
@@ -95,8 +98,7 @@ test('work is not repeated if the response to its commit was lost', async () => 
       throw new ApiError('UNAVAILABLE');
     },
   };
-  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, responseTtlSeconds: DAY_SECONDS });
-  const lost = unsure.afterPreparing(write(), ada, build);
+  const lost = idempotencyOn(deaf).afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });
   expect(await boats()).toEqual(['Ada']);
@@ -108,12 +110,12 @@ test('if the database fails meanwhile, a repeat succeeds once it responds again'
   url.host = `127.0.0.1:${proxy.port}`;
   const log = await createLog({ service: 'test', level: 'silent' });
   const failing = openDatabase({ url: url.href, poolMax: CONNECTIONS, name: 'kit-test', metrics: new Metrics(), log });
-  const overProxy = new Idempotency({ schema: 'fleet', database: failing, ring, responseTtlSeconds: DAY_SECONDS });
   const whileDown = async () => {
     await proxy.refuse();
     return 'Ada';
   };
-  await expect(overProxy.afterPreparing(write(), whileDown, build)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const failed = idempotencyOn(failing).afterPreparing(write(), whileDown, build);
+  await expect(failed).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   // Another process can reach the database.
   await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
   await proxy.accept();
@@ -123,19 +125,74 @@ test('if the database fails meanwhile, a repeat succeeds once it responds again'
   await proxy.close();
 });
 
-test('a claim whose commit got no response is released', async () => {
-  let isLost = true;
-  const deaf: Database = {
+/** A database whose statements outside of transactions fail while `isDown`, and that counts transactions. */
+function failingDatabase() {
+  const state = { isDown: false, transactions: 0 };
+  const failing: Database = {
     ...database,
-    transaction: async (work) => {
-      const result = await database.transaction(work);
-      if (!isLost) return result;
-      isLost = false;
-      throw new ApiError('UNAVAILABLE');
+    query: (statement, values) =>
+      state.isDown ? Promise.reject(new ApiError('UNAVAILABLE')) : database.query(statement, values),
+    transaction: (work) => {
+      state.transactions++;
+      return state.isDown ? Promise.reject(new ApiError('UNAVAILABLE')) : database.transaction(work);
     },
   };
-  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, responseTtlSeconds: DAY_SECONDS });
-  await expect(unsure.afterPreparing(write(), ada, build)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+  return { state, failing };
+}
+
+test('a claim whose commit got no response is released, also if it is committed later', async () => {
+  const { state, failing } = failingDatabase();
+  const commit = Promise.withResolvers<void>();
+  let committed: Promise<unknown> = Promise.resolve();
+  const slow: Database = {
+    ...failing,
+    transaction: (work) => {
+      if (state.transactions > 0) return failing.transaction(work);
+      const written = Promise.withResolvers<never>();
+      committed = failing.transaction(async (transaction) => {
+        const result = await work(transaction);
+        written.reject(new ApiError('UNAVAILABLE'));
+        await commit.promise;
+        return result;
+      });
+      return written.promise;
+    },
+  };
+  const lost = idempotencyOn(slow).afterPreparing(write(), ada, build);
+  await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  // The release was tried while the claim was invisible.
+  await expect.poll(() => state.transactions, PATIENCE).toBeGreaterThan(2);
+  commit.resolve();
+  await committed;
   await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toEqual({ data: { name: 'Ada' } });
+});
+
+test('an outcome that could not be stored is stored later, and nothing else ends the claim before', async () => {
+  const { state, failing } = failingDatabase();
+  const first = idempotencyOn(failing);
+  const claim = (await first.claim(write())) as Claim;
+  state.isDown = true;
+  await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
+  state.isDown = false;
+  await expect(first.releaseOrRetry(claim)).rejects.toThrow(ApiError);
+  await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toMatchObject({ status: 422 });
+  expect(await boats()).toEqual([]);
+});
+
+test('an error that could not be stored is not stored once a repeat has taken the claim over', async () => {
+  const { state, failing } = failingDatabase();
+  const first = idempotencyOn(failing);
+  const claim = (await first.claim(write())) as Claim;
+  state.isDown = true;
+  await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
+  await database.query('UPDATE fleet.idempotency SET claimed_until = clock_timestamp()');
+  const next = (await idempotency.claim(write())) as Claim;
+  expect(next).toMatchObject({ id: claim.id, isRepeat: true });
+  const tried = state.transactions;
+  state.isDown = false;
+  // A claim that waits is tried again until its end has succeeded.
+  await expect.poll(() => state.transactions, PATIENCE).toBeGreaterThan(tried);
+  await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+  await idempotency.settle(database, next, ok({ name: 'Bea' }));
+  expect(await prepared(ada)).toMatchObject({ status: 201, body: expect.stringContaining('Bea') });
 });

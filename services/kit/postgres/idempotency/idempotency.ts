@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
-import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts';
-import type { KeyRing } from '../security/keyring.ts';
-import { CLAIM_SECONDS, ClaimEnds, type EndClaim } from './claim-ends.ts';
-import { type Claim, type IdempotentWrite, lockWrite } from './idempotent-write.ts';
-import type { Database, Queryable, Transaction } from './pool.ts';
+import { ApiError, asApiError, type ErrorCode } from '../../errors.ts';
+import { errorBody, type HandlerResult, successBody } from '../../http/envelope.ts';
+import type { KeyRing } from '../../security/keyring.ts';
+import type { Database, Queryable, Transaction } from '../pool.ts';
+import { CLAIM_SECONDS, type Claim, type IdempotentWrite, lockWrite } from './claim.ts';
+import { ClaimEnder, type EndClaim } from './claim-ender.ts';
 
-export type { Claim, IdempotentWrite } from './idempotent-write.ts';
+export type { Claim, IdempotentWrite } from './claim.ts';
 
 /**
  * The errors whose responses are stored, because a repeat of the request would fail in the
@@ -56,14 +56,14 @@ export class Idempotency {
   readonly #database: Database;
   readonly #ring: KeyRing;
   readonly #responseTtlSeconds: number;
-  readonly #ends: ClaimEnds;
+  readonly #ender: ClaimEnder;
 
   constructor({ schema, database, ring, responseTtlSeconds }: IdempotencyOptions) {
     this.#table = `${schema}.idempotency`;
     this.#database = database;
     this.#ring = ring;
     this.#responseTtlSeconds = responseTtlSeconds;
-    this.#ends = new ClaimEnds(database, this.#table);
+    this.#ender = new ClaimEnder(database, this.#table);
   }
 
   /** Runs a write and stores its response in one transaction. A repeated write gets the stored response. */
@@ -105,7 +105,7 @@ export class Idempotency {
         return result;
       });
     } catch (thrown) {
-      await this.settleNow(claim, asApiError(thrown)).catch(() => undefined);
+      await this.settleOrRetry(claim, asApiError(thrown)).catch(() => undefined);
       throw thrown;
     }
   }
@@ -128,17 +128,45 @@ export class Idempotency {
         return claim;
       });
     } catch (error) {
-      // It may have been committed all the same.
-      if (claim) this.#ends.later(claim, this.#releaseOf(claim));
+      // The claim may have been committed although the response was lost.
+      if (claim) this.#ender.endLater(claim, this.#releaseOf(claim));
       throw error;
     }
   }
 
   /**
    * Settles the claim on a write, unless it is already settled: stores a result or a storable error. For any other
-   * error the claim is deleted, unless a repeat of the write has taken it over.
+   * error the claim is deleted, unless a repeat of the write has taken it over. Throws if the database fails: outside of the
+   * transaction that does the work, use `settleOrRetry`.
    */
   async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
+    await this.#settle(on, claim, outcome, false);
+  }
+
+  /**
+   * Settles a claim as `settle` does, in a transaction of its own, but stores no error if a repeat has taken it over. Throws if
+   * the database fails, and then settles it later, unless the process ends.
+   */
+  async settleOrRetry<Data>(claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
+    const mustHold = outcome instanceof ApiError;
+    if (claim) await this.#ender.end(claim, (on) => this.#settle(on, claim, outcome, mustHold));
+  }
+
+  /**
+   * Releases an unsettled claim on a write, so that the client may repeat the write immediately. The repeat gets the
+   * same claim ID. Throws if the database fails, and then releases it later, unless the process ends.
+   */
+  async releaseOrRetry(claim: Claim | undefined): Promise<void> {
+    if (claim) await this.#ender.end(claim, this.#releaseOf(claim));
+  }
+
+  /** `mustHold` is true if the claim is not settled once a repeat has taken it over. */
+  async #settle(
+    on: Queryable,
+    claim: Claim | undefined,
+    outcome: HandlerResult | ApiError,
+    mustHold: boolean,
+  ): Promise<void> {
     if (!claim) return;
     const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND status IS NULL';
     const name = [claim.write.guildId, claim.write.method, claim.write.path, claim.write.key, claim.id];
@@ -147,27 +175,9 @@ export class Idempotency {
       return;
     }
     const { status, answer } = this.#recordOf(claim.write, outcome);
-    await on.query(`UPDATE ${this.#table} SET status = $6, answer = $7, claimed_until = NULL ${where}`, [
-      ...name,
-      status,
-      answer,
-    ]);
-  }
-
-  /**
-   * Settles a claim as `settle` does, in a transaction of its own. Throws if the database fails; the claim is then
-   * settled later, unless the process ends.
-   */
-  async settleNow<Data>(claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
-    if (claim) await this.#ends.now(claim, (on) => this.settle(on, claim, outcome));
-  }
-
-  /**
-   * Releases an unsettled claim on a write, so that the client may repeat the write immediately. The repeat gets the
-   * same claim ID. Throws if the database fails; the claim is then released later, unless the process ends.
-   */
-  async release(claim: Claim): Promise<void> {
-    await this.#ends.now(claim, this.#releaseOf(claim));
+    const held = mustHold ? 'AND claimed_until = $8' : '';
+    const values = [...name, status, answer, ...(mustHold ? [claim.until] : [])];
+    await on.query(`UPDATE ${this.#table} SET status = $6, answer = $7, claimed_until = NULL ${where} ${held}`, values);
   }
 
   #releaseOf({ write, id, until }: Claim): EndClaim {
