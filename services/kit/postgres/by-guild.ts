@@ -66,10 +66,23 @@ export async function byGuild<Item, Result>(
   const [first] = guilds;
   // Awaited here, so that the stack trace of an error shows the caller.
   if (first && guilds.length === 1) return [...(await work(items, runForOne(on, first[0])))];
-  // A transaction has one connection, and locks rows in the order of its items.
-  const limit = pLimit('afterCommit' in on ? 1 : CONCURRENCY);
+  if ('afterCommit' in on) return oneAfterAnother(guilds, (guildId, ofGuild) => work(ofGuild, runForOne(on, guildId)));
+  const limit = pLimit(CONCURRENCY);
   const results = guilds.map(([guildId, ofGuild]) => limit(() => work(ofGuild, runForOne(on, guildId))));
   return (await Promise.all(results)).flat();
+}
+
+/**
+ * For a transaction, which has one connection and locks rows in the order of its items. After an error no further
+ * statement may be sent, because the transaction is rolled back.
+ */
+async function oneAfterAnother<Item, Result>(
+  guilds: readonly [string, readonly Item[]][],
+  work: (guildId: string, items: readonly Item[]) => Promise<readonly Result[]>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const [guildId, items] of guilds) results.push(...(await work(guildId, items)));
+  return results;
 }
 
 /** Like `byGuild`, for a statement that returns one result per item in the order of its items. Returns the results in that order. */

@@ -82,6 +82,18 @@ describe('with Citus', () => {
     });
   });
 
+  test('in a transaction no statement follows one that has failed', async () => {
+    const on = { ...database(true), afterCommit: () => undefined };
+    const guilds: (string | undefined)[] = [];
+    const failing = byGuild(on, ROWS, guildOf, async ([row]) => {
+      guilds.push(row?.guildId);
+      throw new ApiError('UNAVAILABLE');
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await new Promise(setImmediate);
+    expect(guilds).toEqual(['1']);
+  });
+
   test('due rows are changed guild by guild, each guild once, until there are enough', async () => {
     const due = { table: 'fleet.tasks', condition: 'run_at < $1', order: 'run_at', values: [5], limit: 7 };
     const on = database(true, ROWS);

@@ -45,6 +45,8 @@ export class Connection implements Transaction {
    * True if the state of the database connection is unknown: it is then closed, which also rolls back its transaction.
    */
   isBroken = false;
+  /** True once the transaction has ended: a later statement would run in the next transaction of the database connection. */
+  #isOver = false;
   readonly #committed: (() => void)[] = [];
 
   constructor({ client, plans, health, seconds, isDistributed }: ConnectionOptions) {
@@ -68,11 +70,19 @@ export class Connection implements Transaction {
     for (const callback of this.#committed.splice(0)) callback();
   }
 
+  /** Executes COMMIT or ROLLBACK. Each statement that comes later is rejected. */
+  end(statement: 'COMMIT' | 'ROLLBACK'): Promise<QueryResult> {
+    const response = this.run(statement);
+    this.#isOver = true;
+    return response;
+  }
+
   /**
    * Executes an SQL statement. If PostgreSQL sends no response within `milliseconds`, throws UNAVAILABLE, and the pool closes the
    * connection instead of using it again.
    */
   run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
+    if (this.#isOver) return Promise.reject(new Error('the transaction has ended'));
     const span = recordedSpan();
     if (!span) return this.#run(statement, values, milliseconds);
     const work = () => this.#run(statement, values, milliseconds);
@@ -128,7 +138,7 @@ export async function transaction<Result>(
   try {
     const result = await work(connection);
     // If the response to COMMIT is lost, the transaction may have been committed all the same.
-    const { command } = await connection.run('COMMIT').catch((error: unknown) => {
+    const { command } = await connection.end('COMMIT').catch((error: unknown) => {
       connection.committed();
       throw error;
     });
@@ -138,7 +148,7 @@ export async function transaction<Result>(
     return result;
   } catch (error) {
     // A failed rollback marks the database connection as broken. The first error is thrown, because it is the cause.
-    if (!connection.isBroken) await connection.run('ROLLBACK').catch(() => undefined);
+    if (!connection.isBroken) await connection.end('ROLLBACK').catch(() => undefined);
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { ApiError } from '../errors.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type Database, isUniqueViolation, openDatabase } from './pool.ts';
+import { type Database, isUniqueViolation, openDatabase, type Transaction } from './pool.ts';
 
 const log = pino({ level: 'silent' });
 const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
@@ -68,6 +68,21 @@ test('a transaction whose work continues after a failed statement fails, instead
   });
   await expect(swallowing).rejects.toThrow('was rolled back');
   expect(await boats()).toEqual([]);
+});
+
+test('a statement that comes after the end of its transaction is rejected, and is not part of the next one', async () => {
+  const late: (() => Promise<unknown>)[] = [];
+  const keep = async (transaction: Transaction) => {
+    late.push(() => transaction.query(...insert(1)));
+    if (late.length > 1) throw new Error('of the work');
+  };
+  await database.transaction(keep);
+  await expect(database.transaction(keep)).rejects.toThrow('of the work');
+  await database.transaction(async (transaction) => {
+    for (const send of late) await expect(send()).rejects.toThrow('the transaction has ended');
+    await transaction.query(...insert(2));
+  });
+  expect(await boats()).toEqual([2]);
 });
 
 test('a failed COMMIT is thrown, and the connection stays usable', async () => {
