@@ -125,16 +125,16 @@ test('if the database fails meanwhile, a repeat succeeds once it responds again'
   await proxy.close();
 });
 
-/** A database whose statements outside of transactions fail while `isDown`, and that counts transactions. */
+/** A database whose transactions, and whose statements outside of them, can fail. It counts transactions. */
 function failingDatabase() {
-  const state = { isDown: false, transactions: 0 };
+  const state = { queriesFail: false, transactionsFail: false, transactions: 0 };
   const failing: Database = {
     ...database,
     query: (statement, values) =>
-      state.isDown ? Promise.reject(new ApiError('UNAVAILABLE')) : database.query(statement, values),
+      state.queriesFail ? Promise.reject(new ApiError('UNAVAILABLE')) : database.query(statement, values),
     transaction: (work) => {
       state.transactions++;
-      return state.isDown ? Promise.reject(new ApiError('UNAVAILABLE')) : database.transaction(work);
+      return state.transactionsFail ? Promise.reject(new ApiError('UNAVAILABLE')) : database.transaction(work);
     },
   };
   return { state, failing };
@@ -171,10 +171,11 @@ test('an outcome that could not be stored is stored later, and nothing else ends
   const { state, failing } = failingDatabase();
   const first = idempotencyOn(failing);
   const claim = (await first.claim(write())) as Claim;
-  state.isDown = true;
+  state.queriesFail = state.transactionsFail = true;
   await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
-  state.isDown = false;
+  state.queriesFail = false;
   await expect(first.releaseOrRetry(claim)).rejects.toThrow(ApiError);
+  state.transactionsFail = false;
   await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toMatchObject({ status: 422 });
   expect(await boats()).toEqual([]);
 });
@@ -183,13 +184,13 @@ test('an error that could not be stored is not stored once a repeat has taken th
   const { state, failing } = failingDatabase();
   const first = idempotencyOn(failing);
   const claim = (await first.claim(write())) as Claim;
-  state.isDown = true;
+  state.queriesFail = state.transactionsFail = true;
   await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
   await database.query('UPDATE fleet.idempotency SET claimed_until = clock_timestamp()');
   const next = (await idempotency.claim(write())) as Claim;
   expect(next).toMatchObject({ id: claim.id, isRepeat: true });
   const tried = state.transactions;
-  state.isDown = false;
+  state.transactionsFail = false;
   // A claim that waits is tried again until its end has succeeded.
   await expect.poll(() => state.transactions, PATIENCE).toBeGreaterThan(tried);
   await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
