@@ -100,11 +100,19 @@ class Gateway {
     this.#admin = admin;
   }
 
-  /** False if the key is rejected. Any other response, such as 503, is no rejection. */
+  /**
+   * False if the key is rejected. Any other response, such as 503, is no rejection. After 30 rejections in a minute this
+   * address gets 429 instead, and waits.
+   */
   async accepts({ secret }: TestKey): Promise<boolean> {
-    const response = await fetch(`http://127.0.0.1:${this.#port}/api/v1${PATH}`, { headers: { 'x-api-key': secret } });
-    await response.arrayBuffer();
-    return response.status !== 401;
+    for (;;) {
+      const response = await fetch(`http://127.0.0.1:${this.#port}/api/v1${PATH}`, {
+        headers: { 'x-api-key': secret },
+      });
+      const body = (await response.json()) as { details?: { category?: string } };
+      if (body.details?.category !== 'authentication') return response.status !== 401;
+      await wait(1_000 * Number(response.headers.get('retry-after')));
+    }
   }
 
   async isProven(): Promise<boolean> {
