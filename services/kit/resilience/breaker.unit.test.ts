@@ -68,7 +68,7 @@ test('with a probe, no call is used as a trial: the probe runs in the background
     await expect(breaker.run(action)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
   }
   expect(action).not.toHaveBeenCalled();
-  // Every one to one and a half seconds.
+  // One probe every 1 to 1.5 s.
   expect(probe.mock.calls.length).toBeGreaterThanOrEqual(19);
   expect(probe.mock.calls.length).toBeLessThanOrEqual(30);
   isBack = true;

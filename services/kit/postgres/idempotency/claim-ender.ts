@@ -9,7 +9,7 @@ import { CLAIM_SECONDS, type Claim, lockWrite } from './claim.ts';
 /** How many claims are ended at the same time: the requests of clients need most connections of the pool. */
 const MAX_CONCURRENT = 2;
 const RETRY = { minMs: 250, maxMs: 1_000 };
-/** Limits the memory. Further claims expire by themselves. */
+/** The maximum number of claims that wait, to limit memory. Further claims are not ended before they expire. */
 const MAX_WAITING = 1_000;
 
 /** Settles or releases a claim, by statements in a transaction or outside of one. */
@@ -84,8 +84,8 @@ export class ClaimEnder {
   }
 
   /**
-   * Returns false if the transaction that made the claim has not ended: it holds the lock. Its commit may have had no
-   * response, and the claim is invisible until then.
+   * Returns false while the transaction that inserted the claim is open, for example because its COMMIT got no response. It
+   * holds the lock, and other transactions do not see the row yet.
    */
   #endAlone({ write }: Claim, end: EndClaim): Promise<boolean> {
     return this.#database.transaction(async (transaction) => {

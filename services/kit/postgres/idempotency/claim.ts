@@ -1,6 +1,6 @@
 import type { Queryable } from '../queryable.ts';
 
-/** The seconds for which a claim on a write is held. */
+/** How long, in seconds, a claim rejects repeats of the write, unless it ends before. */
 export const CLAIM_SECONDS = 60;
 
 /** Identifies a write request that the client may repeat with the same Idempotency-Key. */

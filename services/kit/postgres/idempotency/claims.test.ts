@@ -160,19 +160,25 @@ test('a claim whose commit got no response is released, also if it is committed 
   };
   const lost = idempotencyOn(slow).afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  // The release was tried while the claim was invisible.
+  // By now a release was tried before the claim was committed.
   await expect.poll(() => state.transactions, PATIENCE).toBeGreaterThan(2);
   commit.resolve();
   await committed;
   await expect.poll(() => prepared(ada).catch(asApiError), PATIENCE).toEqual({ data: { name: 'Ada' } });
 });
 
-test('an outcome that could not be stored is stored later, and nothing else ends the claim before', async () => {
+/** Claims a write whose error cannot be stored, because the database fails. */
+async function claimWithUnstoredError() {
   const { state, failing } = failingDatabase();
   const first = idempotencyOn(failing);
   const claim = (await first.claim(write())) as Claim;
   state.queriesFail = state.transactionsFail = true;
   await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
+  return { state, first, claim };
+}
+
+test('an error that could not be stored is stored later, and nothing else ends the claim before', async () => {
+  const { state, first, claim } = await claimWithUnstoredError();
   state.queriesFail = false;
   await expect(first.releaseOrRetry(claim)).rejects.toThrow(ApiError);
   state.transactionsFail = false;
@@ -181,11 +187,7 @@ test('an outcome that could not be stored is stored later, and nothing else ends
 });
 
 test('an error that could not be stored is not stored once a repeat has taken the claim over', async () => {
-  const { state, failing } = failingDatabase();
-  const first = idempotencyOn(failing);
-  const claim = (await first.claim(write())) as Claim;
-  state.queriesFail = state.transactionsFail = true;
-  await expect(first.settleOrRetry(claim, new ApiError('NOT_APPLICABLE'))).rejects.toThrow(ApiError);
+  const { state, claim } = await claimWithUnstoredError();
   await database.query('UPDATE fleet.idempotency SET claimed_until = clock_timestamp()');
   const next = (await idempotency.claim(write())) as Claim;
   expect(next).toMatchObject({ id: claim.id, isRepeat: true });

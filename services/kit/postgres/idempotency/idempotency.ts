@@ -135,9 +135,9 @@ export class Idempotency {
   }
 
   /**
-   * Settles the claim on a write, unless it is already settled: stores a result or a storable error. For any other
-   * error the claim is deleted, unless a repeat of the write has taken it over. Throws if the database fails: outside of the
-   * transaction that does the work, use `settleOrRetry`.
+   * Ends the claim on a write in the transaction that does the work: stores the result, or an error that repeats get too. After
+   * any other error it deletes the row, unless a repeat has claimed the write again. Changes nothing if a response is stored
+   * already. Outside of such a transaction use `settleOrRetry`.
    */
   async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
     await this.#settle(on, claim, outcome, false);
