@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathOf } from '#kit/files.ts';
-import type { Migrations } from '#kit/postgres/migrate.ts';
+import type { Migrations } from '#kit/postgres/migrations/migrate.ts';
 
 const SERVICES = pathOf('services');
 

@@ -2,9 +2,9 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
 import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
 import { hostUrls } from '#kit/postgres/hosts/url.ts';
-import { retryWhileLocked } from '#kit/postgres/lock-retry.ts';
-import { LOCK_PATIENCE_MS, type MigrateOptions } from '#kit/postgres/migrate.ts';
-import { LOCK_TIMEOUT_MS, openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
+import { retryWhileLocked } from '#kit/postgres/migrations/lock-retry.ts';
+import { LOCK_PATIENCE_MS, type MigrateOptions } from '#kit/postgres/migrations/migrate.ts';
+import { LOCK_TIMEOUT_MS, openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migrations/session.ts';
 import { ConfigError } from '#kit/service/config.ts';
 
 /** The role with which a service connects. A role without a password was created by the operator and only gets rights. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { PrimaryFinder } from '#kit/postgres/hosts/primary-finder.ts';
-import { type MigrateOptions, migrateServices } from '#kit/postgres/migrate.ts';
+import { type MigrateOptions, migrateServices } from '#kit/postgres/migrations/migrate.ts';
 import { databaseUrl, type Environment, flag, number, readConfig } from '#kit/service/config.ts';
 import { allMigrations } from './all-migrations.ts';
 import { distributeTables } from './citus/distribute.ts';

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
-import type { Report } from '#kit/postgres/lock-watch.ts';
-import { openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migration-session.ts';
+import type { Report } from '#kit/postgres/migrations/lock-watch.ts';
+import { openMigrationSession, takeAdvisoryLock } from '#kit/postgres/migrations/session.ts';
 import { CLOCK_SCHEMA, CREATE_CLOCK, SETTINGS } from './clock.ts';
 import { MIGRATIONS_TABLE, PLACEMENTS } from './placements.ts';
 

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '#kit/postgres/migrate.ts';
+import { migrate } from '#kit/postgres/migrations/migrate.ts';
 import { databaseRows } from '#test/postgres/database.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 

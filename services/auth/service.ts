@@ -5,7 +5,7 @@ import { EVENTS_QUEUE } from '#kit/events/relay.ts';
 import { EventSweeper } from '#kit/events/sweeper.ts';
 import type { GrpcChannel } from '#kit/grpc/client.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
-import { Listener } from '#kit/postgres/listener.ts';
+import { Listener } from '#kit/postgres/notifications/listener.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';

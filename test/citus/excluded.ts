@@ -44,7 +44,7 @@ export const EXCLUDED: Readonly<Record<string, Exclusion>> = {
   'services/events/store/streams.test.ts': { reason: PLANS, tests: /^the bytes after a seq/ },
   'services/events/store/webhook-statements.test.ts': { reason: PLANS, tests: /the end of an attempt/ },
   'services/kit/postgres/hosts/primary-finder.test.ts': { reason: 'starts servers without Citus' },
-  'services/kit/postgres/migrate-locks.test.ts': {
+  'services/kit/postgres/migrations/migrate-locks.test.ts': {
     reason: 'migrates a database without Citus, whose messages name other sessions',
   },
   'services/kit/queue/statements.test.ts': { reason: PLANS, tests: /(?:heads|due items) of guilds/ },

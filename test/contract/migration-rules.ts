@@ -1,4 +1,4 @@
-import { concurrentStatement, statementsOf } from '#kit/postgres/migration-files.ts';
+import { concurrentStatement, statementsOf } from '#kit/postgres/migrations/files.ts';
 
 interface Rule {
   pattern: RegExp;

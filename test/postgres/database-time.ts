@@ -1,4 +1,4 @@
-import { distributionReader } from '#kit/postgres/distribution.ts';
+import { distributionReader } from '#kit/postgres/citus/distribution.ts';
 import { databaseRows } from './database.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { EventSource } from '#kit/events/source.ts';
-import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 

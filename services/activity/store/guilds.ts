@@ -1,4 +1,4 @@
-import { byGuild, guildStatement, inDueGuilds, itself } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildStatement, inDueGuilds, itself } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { type ChangedServer, MIN_LIVE_MS, SERVER } from './servers.ts';
 

@@ -1,4 +1,4 @@
-import { byGuild, guildOf, guildStatement, itself } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement, itself } from '#kit/postgres/citus/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 

@@ -1,4 +1,4 @@
-import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
+import { guildStatement, inDueGuilds } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ListConditions, microsOf, type TimePosition } from './time-lists.ts';
 

@@ -1,4 +1,4 @@
-import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
+import { guildStatement, inDueGuilds } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { KeyRecord } from '../domain/key.ts';
 import { KEY, withSecrets } from './keys.ts';

@@ -1,5 +1,5 @@
 import type { ApiError } from '#kit/errors.ts';
-import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 

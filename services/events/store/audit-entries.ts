@@ -1,4 +1,4 @@
-import { byGuild, guildOf, guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement, inDueGuilds } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AuditEntry } from '../domain/audit-entry.ts';
 

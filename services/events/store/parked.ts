@@ -1,4 +1,4 @@
-import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import {

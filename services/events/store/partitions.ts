@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { guildStatement, inDueGuilds } from '#kit/postgres/by-guild.ts';
+import { guildStatement, inDueGuilds } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 const CHECK_VIOLATION = '23514';

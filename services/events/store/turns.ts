@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { byGuild, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { type Attempt, type Endpoint, type EndpointSecrets, MAX_PARKED } from '../domain/endpoint.ts';
 

@@ -1,5 +1,5 @@
-import { Listener } from '../postgres/listener.ts';
-import { Notifier, readNames } from '../postgres/notifier.ts';
+import { Listener } from '../postgres/notifications/listener.ts';
+import { Notifier, readNames } from '../postgres/notifications/notifier.ts';
 import { type ChangeFeed, type ChangeFeedOptions, exportReceiving } from './feed.ts';
 
 /** Announces and receives changes with NOTIFY and LISTEN of PostgreSQL. */

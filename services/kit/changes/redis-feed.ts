@@ -1,5 +1,5 @@
-import { Listener } from '../postgres/listener.ts';
-import { joinNames, Notifier, notifyDatabase, readNames } from '../postgres/notifier.ts';
+import { Listener } from '../postgres/notifications/listener.ts';
+import { joinNames, Notifier, notifyDatabase, readNames } from '../postgres/notifications/notifier.ts';
 import { connectRedis, type RedisConnection } from '../redis/client.ts';
 import { type ChangeFeed, type ChangeFeedOptions, exportReceiving } from './feed.ts';
 import { RedisChannels } from './redis-channels.ts';

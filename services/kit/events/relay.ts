@@ -1,7 +1,7 @@
 import type { AppendEventsRequest } from '#proto/gen/guild/events/v1/events.ts';
 import { asApiError, isServerError } from '../errors.ts';
 import type { ErasureRule, UserColumn } from '../personal-data/erasure-rules.ts';
-import { byGuild, guildOf, guildStatement } from '../postgres/by-guild.ts';
+import { byGuild, guildOf, guildStatement } from '../postgres/citus/by-guild.ts';
 import type { Database } from '../postgres/pool.ts';
 import { NO_LIMITS, type QueueDefinition, type QueueTable } from '../queue/definition.ts';
 import type { EventSource } from './source.ts';

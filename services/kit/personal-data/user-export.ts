@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts';
 import { decodeCursor, encodeCursor } from '../http/cursor.ts';
-import { byGuild, itself } from '../postgres/by-guild.ts';
+import { byGuild, itself } from '../postgres/citus/by-guild.ts';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
 import { LoadingCache } from '../resilience/cache.ts';
 import type { ErasureRule, UserColumn } from './erasure-rules.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { LoopLease } from '../leases/loop-leases.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { guildStatement, inDueGuilds } from './by-guild.ts';
+import { guildStatement, inDueGuilds } from './citus/by-guild.ts';
 import { isStatementTimeout } from './database-errors.ts';
 import { longRunning, type Queryable } from './pool.ts';
 

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { migrate } from './migrate.ts';
+import { migrate } from './migrations/migrate.ts';
 import { type Database, openDatabase } from './pool.ts';
 import { waitForSchema } from './schema.ts';
 

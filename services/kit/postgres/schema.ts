@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import { pathOf } from '../files.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { newestMigration } from './migration-files.ts';
+import { newestMigration } from './migrations/files.ts';
 import type { Queryable } from './pool.ts';
 
 const RETRY_MS = 500;

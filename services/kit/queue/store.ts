@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { byGuild, guildOf } from '../postgres/by-guild.ts';
+import { byGuild, guildOf } from '../postgres/citus/by-guild.ts';
 import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/pool.ts';
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
 import { OPEN_READ, type QueueStatements, statementsOf } from './statements.ts';

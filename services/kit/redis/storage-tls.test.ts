@@ -7,7 +7,7 @@ import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.t
 import { Authority } from '#test/network/certificates.ts';
 import { openTestPool } from '#test/postgres/database.ts';
 import { type RedisNode, startRedisNode } from '#test/redis/nodes.ts';
-import { Listener } from '../postgres/listener.ts';
+import { Listener } from '../postgres/notifications/listener.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { connectRedis } from './client.ts';

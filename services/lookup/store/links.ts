@@ -1,5 +1,5 @@
 import type { ApiError } from '#kit/errors.ts';
-import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres/pool.ts';
 
 export interface Link {

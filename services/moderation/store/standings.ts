@@ -1,5 +1,5 @@
 import type { ApiError } from '#kit/errors.ts';
-import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildOrError, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { ALL_GUILDS } from '../domain/shield-entry.ts';
 import type { StandingRow } from '../domain/standing.ts';

@@ -1,4 +1,4 @@
-import { byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/by-guild.ts';
+import { byGuildInOrder, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
 import { prepared, type Queryable, type Transaction } from '#kit/postgres/pool.ts';
 import type { GuildRole } from '#proto/console/roles.ts';
 import type { Provider } from '../../domain/console/identity.ts';

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../../telemetry/metrics.ts';
-import { Listener } from '../listener.ts';
-import { Notifier } from '../notifier.ts';
+import { Listener } from '../notifications/listener.ts';
+import { Notifier } from '../notifications/notifier.ts';
 import { type Database, openDatabase } from '../pool.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MigrationBuilder, RunnerOption } from 'node-pg-migrate';
 import { type Client, DatabaseError } from 'pg';
+import { type ConcurrentStatement, concurrentStatement, migrationNames, placeOf } from './files.ts';
 import { retryWhileLocked } from './lock-retry.ts';
 import { LockWatch, type Report } from './lock-watch.ts';
-import { type ConcurrentStatement, concurrentStatement, migrationNames, placeOf } from './migration-files.ts';
-import { LOCK_TIMEOUT_MS, openMigrationSession, setLockTimeout, takeAdvisoryLock } from './migration-session.ts';
+import { LOCK_TIMEOUT_MS, openMigrationSession, setLockTimeout, takeAdvisoryLock } from './session.ts';
 
 /**
  * The migrations of one service: `directory` contains `0001_name.sql`, `0002_name.sql` and so on; `service` is also the

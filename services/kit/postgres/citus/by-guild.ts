@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
-import { ApiError } from '../errors.ts';
-import { isNodeUnreachable } from './database-errors.ts';
-import type { Queryable, Row } from './pool.ts';
-import type { Statement } from './statements.ts';
+import { ApiError } from '../../errors.ts';
+import { isNodeUnreachable } from '../database-errors.ts';
+import type { Queryable, Row } from '../pool.ts';
+import type { Statement } from '../statements.ts';
 
 /** The maximum number of statements of one batch at the same time. */
 const CONCURRENCY = 4;

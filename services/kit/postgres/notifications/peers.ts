@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Client } from 'pg';
-import { within } from '../resilience/deadline.ts';
-import { PROBE_TIMEOUT_MS } from './listener-probe.ts';
+import { within } from '../../resilience/deadline.ts';
+import { PROBE_TIMEOUT_MS } from './probe.ts';
 
 /** How old, in milliseconds, what is known of the other processes may be. */
 const MAX_AGE_MS = 7_000;

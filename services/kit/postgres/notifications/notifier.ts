@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { backoffMs } from '../resilience/backoff.ts';
-import type { Part } from '../service/lifecycle.ts';
-import type { Logger } from '../telemetry/log.ts';
-import { withoutTrace } from '../telemetry/tracing/current-span.ts';
-import type { Queryable } from './pool.ts';
+import { backoffMs } from '../../resilience/backoff.ts';
+import type { Part } from '../../service/lifecycle.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { withoutTrace } from '../../telemetry/tracing/current-span.ts';
+import type { Queryable } from '../pool.ts';
 
 /**
  * The minimum interval between two notifications in milliseconds. Only twenty per second are sent, because each

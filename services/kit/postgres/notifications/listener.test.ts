@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createLog } from '../telemetry/log.ts';
-import { Metrics } from '../telemetry/metrics.ts';
+import { createLog } from '../../telemetry/log.ts';
+import { Metrics } from '../../telemetry/metrics.ts';
 import { Listener } from './listener.ts';
 
 const cleanUps: (() => unknown)[] = [];

@@ -1,14 +1,14 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
-import { backoffMs } from '../resilience/backoff.ts';
-import { within } from '../resilience/deadline.ts';
-import type { Part } from '../service/lifecycle.ts';
-import type { Logger } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import { PrimaryFinder } from './hosts/primary-finder.ts';
-import { ListenerProbe, PROBE_TIMEOUT_MS } from './listener-probe.ts';
-import { ListeningPeers, overRedis, PEERS_KNOW_MS } from './listening-peers.ts';
+import { backoffMs } from '../../resilience/backoff.ts';
+import { within } from '../../resilience/deadline.ts';
+import type { Part } from '../../service/lifecycle.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { PrimaryFinder } from '../hosts/primary-finder.ts';
+import { ListeningPeers, overRedis, PEERS_KNOW_MS } from './peers.ts';
+import { ListenerProbe, PROBE_TIMEOUT_MS } from './probe.ts';
 
 const PROBE_EVERY_MS = 1_000;
 /**

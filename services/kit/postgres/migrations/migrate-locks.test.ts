@@ -1,6 +1,6 @@
 import { describe, test, vi } from 'vitest';
 import { MigrationRig } from '#kit/fixtures/migration-rig.ts';
-import { openMigrationSession } from '#kit/postgres/migration-session.ts';
+import { openMigrationSession } from '#kit/postgres/migrations/session.ts';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { PATIENCE } from '#test/patience.ts';
 

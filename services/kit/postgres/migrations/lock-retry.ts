@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { backoffMs } from '../resilience/backoff.ts';
-import { isLockTimeout, isRetryable } from './database-errors.ts';
+import { backoffMs } from '../../resilience/backoff.ts';
+import { isLockTimeout, isRetryable } from '../database-errors.ts';
 
 /** The pauses between attempts to get a lock; shorter than the time after which PostgreSQL ends an idle session. */
 const BACKOFF = { minMs: 500, maxMs: 5_000 };

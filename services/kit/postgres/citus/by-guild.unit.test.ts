@@ -1,9 +1,9 @@
 import { DatabaseError } from 'pg';
 import { describe, expect, test } from 'vitest';
-import { ApiError } from '../errors.ts';
+import { ApiError } from '../../errors.ts';
+import { prepared, type Queryable } from '../pool.ts';
+import type { Statement } from '../statements.ts';
 import { byGuild, byGuildInOrder, byGuildOrError, guildOf, guildStatement, inDueGuilds } from './by-guild.ts';
-import { prepared, type Queryable } from './pool.ts';
-import type { Statement } from './statements.ts';
 
 const ROWS = ['1', '2', '1', '3'].map((guildId, number) => ({ guildId, number }));
 const STATEMENT = guildStatement(1, (andGuild) => `DELETE FROM tasks WHERE number = ANY($1) ${andGuild('tasks')}`);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { concurrentStatement, statementsOf } from './migration-files.ts';
+import { concurrentStatement, statementsOf } from './files.ts';
 
 test('statements are split at semicolons, except in comments, texts and function bodies', () => {
   const text = `

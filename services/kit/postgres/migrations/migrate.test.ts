@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { migrate } from '#kit/postgres/migrate.ts';
-import { newestMigration } from '#kit/postgres/migration-files.ts';
+import { newestMigration } from '#kit/postgres/migrations/files.ts';
+import { migrate } from '#kit/postgres/migrations/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 
 let database: TestDatabase;

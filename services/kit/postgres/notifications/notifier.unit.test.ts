@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ApiError } from '../errors.ts';
-import { createLog } from '../telemetry/log.ts';
+import { ApiError } from '../../errors.ts';
+import { createLog } from '../../telemetry/log.ts';
 import { Notifier, readNames } from './notifier.ts';
 
 const log = await createLog({ service: 'test', level: 'silent' });

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
-import { PrimaryFinder } from './hosts/primary-finder.ts';
+import { PrimaryFinder } from '../hosts/primary-finder.ts';
 import { describeSession, type Report, type Session } from './lock-watch.ts';
 
 /**
