@@ -14,7 +14,7 @@ const MAX_DIFFERENCES = 1_000;
 
 const reconcile: Command = {
   name: 'bans reconcile',
-  usage: '--guild ID [--wait] [--actor NAME]',
+  usage: '--guild ID [--wait] [--actor NOTE]',
   notes: ['--wait           wait until the comparison is complete, and show its result'],
   options: { guild: { type: 'string' }, wait: { type: 'boolean' }, ...ACTOR_OPTION },
   run: async (input, connections) => {

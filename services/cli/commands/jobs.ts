@@ -42,7 +42,7 @@ const CHANGE = { guild: { type: 'string' }, actor: { type: 'string' } } as const
 
 const retry: Command = {
   name: 'jobs retry',
-  usage: '--guild ID JOB_ID [--actor NAME]',
+  usage: '--guild ID JOB_ID [--actor NOTE]',
   argument: 'JOB_ID',
   options: CHANGE,
   run: async (input, connections) => {
@@ -54,7 +54,7 @@ const retry: Command = {
 
 const cancel: Command = {
   name: 'jobs cancel',
-  usage: '--guild ID JOB_ID [--actor NAME]',
+  usage: '--guild ID JOB_ID [--actor NOTE]',
   argument: 'JOB_ID',
   options: CHANGE,
   run: async (input, connections) => {

@@ -43,7 +43,7 @@ const derive: Command = {
   name: 'secrets derive',
   usage: '[--process NAME] [--format env|compose|kubernetes] [--prefix NAME]',
   notes: [
-    'Reads both variables: one secret, or two separated by a comma, the newest first. It calls no service.',
+    'Reads both variables: one secret, or two separated by a comma, of which the first signs. It calls no service.',
     `--process NAME  one of ${KEY_HOLDERS.join(', ')}; all by default`,
     '--format        env (default): INTERNAL_KEYS of each process; compose: lines for .env of docker-compose.yml;',
     '                kubernetes: a Secret for each process, for `kubectl apply -f -`',

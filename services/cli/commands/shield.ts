@@ -11,7 +11,7 @@ const GUILD_NOTE = '--guild ID        the guild to which the entry applies; all 
 const add: Command = {
   name: 'shield add',
   usage:
-    '--game-id ID --reason TEXT --category TEXT [--guild ID] [--source TEXT] [--game-username NAME] [--expires-at UNIX] [--actor NAME]',
+    '--game-id ID --reason TEXT --category TEXT [--guild ID] [--source TEXT] [--game-username NAME] [--expires-at UNIX] [--actor NOTE]',
   notes: [
     GUILD_NOTE,
     '--category TEXT   the kind of player, such as exploiter',
@@ -45,7 +45,7 @@ const add: Command = {
 
 const remove: Command = {
   name: 'shield remove',
-  usage: '--game-id ID [--guild ID] [--actor NAME]',
+  usage: '--game-id ID [--guild ID] [--actor NOTE]',
   notes: [GUILD_NOTE],
   options: PLAYER_OPTIONS,
   run: async (input, connections) => {

@@ -9,7 +9,7 @@ const ROLE_OPTIONS = { guild: { type: 'string' }, role: { type: 'string' }, ...A
 
 const set: Command = {
   name: 'staff set',
-  usage: '--guild ID --role CHAT_ROLE_ID --level 0..10 --name TEXT [--permissions a,b] [--actor NAME]',
+  usage: '--guild ID --role CHAT_ROLE_ID --level 0..10 --name TEXT [--permissions a,b] [--actor NOTE]',
   notes: [
     '--level N        the level of a member is the highest level of its staff roles',
     '--name TEXT      the name of the role in the game',
@@ -55,7 +55,7 @@ const list: Command = {
 
 const remove: Command = {
   name: 'staff remove',
-  usage: '--guild ID --role CHAT_ROLE_ID [--actor NAME]',
+  usage: '--guild ID --role CHAT_ROLE_ID [--actor NOTE]',
   notes: ['Game servers may use the previous staff roles for up to 5 minutes.'],
   options: ROLE_OPTIONS,
   run: async (input, connections) => {

@@ -47,7 +47,7 @@ const show: Command = {
 
 const disable: Command = {
   name: 'webhooks disable',
-  usage: `--guild ID ${ARGUMENT} [--actor NAME]`,
+  usage: `--guild ID ${ARGUMENT} [--actor NOTE]`,
   argument: ARGUMENT,
   options: CHANGE,
   run: async (input, connections) => {
@@ -59,7 +59,7 @@ const disable: Command = {
 
 const enable: Command = {
   name: 'webhooks enable',
-  usage: `--guild ID ${ARGUMENT} [--from SEQ] [--actor NAME]`,
+  usage: `--guild ID ${ARGUMENT} [--from SEQ] [--actor NOTE]`,
   notes: [FROM_NOTE],
   argument: ARGUMENT,
   options: { ...CHANGE, from: { type: 'string' } },
@@ -72,7 +72,7 @@ const enable: Command = {
 
 const replay: Command = {
   name: 'webhooks replay',
-  usage: `--guild ID ${ARGUMENT} (--from SEQ | --event EVENT_ID…) [--actor NAME]`,
+  usage: `--guild ID ${ARGUMENT} (--from SEQ | --event EVENT_ID…) [--actor NOTE]`,
   notes: [FROM_NOTE, '--event ID       an event to send once more; up to 100'],
   argument: ARGUMENT,
   options: { ...CHANGE, from: { type: 'string' }, event: { type: 'string', multiple: true } },

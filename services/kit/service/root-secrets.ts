@@ -3,8 +3,8 @@ import type { Roots } from '../security/process-keys.ts';
 import { ConfigError, type Environment, readConfig, required } from './config.ts';
 
 /**
- * Describes an environment variable that holds one or two secrets separated by a comma, the newest first, of at least
- * 32 bytes each.
+ * Describes an environment variable that holds one or two secrets separated by a comma, of which the first signs and
+ * both verify, of at least 32 bytes each.
  */
 export const secrets = () =>
   z

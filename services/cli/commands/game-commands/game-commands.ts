@@ -19,7 +19,7 @@ const admin = (connections: Connections) => connections.admin(CommandAdminServic
 const send: Command = {
   name: 'commands send',
   usage:
-    '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NAME]',
+    '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NOTE]',
   notes: [
     '--server ID      one server, live or not; --place and --all select only live servers',
     '--all            all live servers of the guild; without --yes only their number is printed',
@@ -132,7 +132,7 @@ const show: Command = {
 
 const cancel: Command = {
   name: 'commands cancel',
-  usage: 'COMMAND_ID --guild ID [--actor NAME]',
+  usage: 'COMMAND_ID --guild ID [--actor NOTE]',
   argument: 'COMMAND_ID',
   options: { guild: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {
