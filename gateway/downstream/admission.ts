@@ -33,12 +33,15 @@ export class Admission {
   readonly #guilds: SharedSlots<string>;
   readonly #polls: SharedSlots<string>;
   readonly #unauthenticated: SharedSlots<Network>;
+  readonly #interactions: SharedSlots<Network>;
 
   constructor({ maxInFlight, maxWaitingPolls }: AdmissionOptions) {
     this.#maxInFlight = maxInFlight;
     this.#guilds = new SharedSlots(Number.POSITIVE_INFINITY, shareOf(maxInFlight));
     this.#polls = new SharedSlots(maxWaitingPolls, shareOf(maxWaitingPolls, SERVERS_PER_GUILD));
     this.#unauthenticated = new SharedSlots(maxInFlight, shareOf(maxInFlight));
+    const forInteractions = shareOf(maxInFlight);
+    this.#interactions = new SharedSlots(forInteractions, shareOf(forInteractions));
   }
 
   /** The number of requests that count towards `maxInFlight` now. */
@@ -72,6 +75,19 @@ export class Admission {
       return OVERLOADS.address;
     }
     return found.finally(() => this.#unauthenticated.release(network));
+  }
+
+  /**
+   * Reads the body of a slash command, of which anybody may be the sender until its signature has been checked. Such bodies count
+   * towards shares of their own, so that slow ones take no slot from other requests.
+   */
+  async receiveInteraction(network: Network, read: () => Promise<Buffer>): Promise<Buffer | OverloadError> {
+    if (!this.#interactions.take(network)) return OVERLOADS.interactions;
+    try {
+      return await read();
+    } finally {
+      this.#interactions.release(network);
+    }
   }
 
   /**

@@ -13,6 +13,7 @@ const MESSAGES = {
   guild: 'Too many requests of this guild are in flight, try again soon',
   guild_polls: 'Too many polls of this guild are waiting, try again soon',
   address: 'Too many requests from this address are being authenticated, try again soon',
+  interactions: 'Too many slash commands are being received, try again soon',
 } as const;
 
 export type Bound = keyof typeof MESSAGES;

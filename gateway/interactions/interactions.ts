@@ -22,7 +22,7 @@ import type { InteractionTelemetry } from './telemetry.ts';
 
 export const INTERACTIONS_PATH = '/interactions';
 
-/** How long a body may pause. The platform sends its small bodies at once. */
+/** How long a body may take. The platform sends its small bodies at once, and waits three seconds for the response. */
 const BODY_MS = 2_000;
 
 const BAD_SIGNATURE = new ApiError('INVALID_SIGNATURE');
@@ -37,6 +37,15 @@ const MESSAGES = {
   unknown_guild: 'This server is not set up yet. Its administrators have to create an API key first.',
   unavailable: 'Commands do not work at the moment. Try again in a minute.',
 } as const;
+
+/** The response to each outcome of auth: the body of a success, or an error. */
+const ANSWERS = {
+  accepted: DEFERRED,
+  repeated: REPEATED,
+  unknown_guild: messageBody(MESSAGES.unknown_guild),
+} as const;
+
+const isOutcome = (text: string): text is keyof typeof ANSWERS => Object.hasOwn(ANSWERS, text);
 
 export interface InteractionsOptions {
   signatures: SignatureCheck;
@@ -63,11 +72,19 @@ export class Interactions {
     const { request, response, context } = state;
     context.route = 'interactions';
     if (request.method !== 'POST') return methodNotAllowed(['POST']);
-    const overload = admission.enter(state);
-    if (overload) return overload;
+    const headers: SignatureHeaders = {
+      signature: oneHeader(request, 'x-signature-ed25519'),
+      timestamp: oneHeader(request, 'x-signature-timestamp'),
+    };
+    const rejection = this.#checkBeforeBody(headers, address);
+    if (rejection) return rejection;
     try {
-      const body = await admission.whileUnauthenticated(networkOf(address), this.#receive(request, response, address));
+      const read = () => this.#receive(request, response, address);
+      const body = hasBody(request) ? await admission.receiveInteraction(networkOf(address), read) : Buffer.alloc(0);
       if (body instanceof ApiError) return body;
+      const overload = admission.enter(state);
+      if (overload) return overload;
+      if (!this.#options.signatures.verifies(headers, body)) return this.#reject('bad_signature', address);
       const answer = await this.#answer(body);
       if (answer instanceof ApiError) return answer;
       if (!response.writableEnded) sendBody(response, 200, answer);
@@ -77,26 +94,32 @@ export class Interactions {
     return undefined;
   }
 
-  /** Returns the body of a request that the platform has signed. */
-  async #receive(
-    request: IncomingMessage,
-    response: ServerResponse,
-    address: Address | undefined,
-  ): Promise<Buffer | ApiError> {
-    const { signatures, failures, rates, clock } = this.#options;
-    const headers: SignatureHeaders = {
-      signature: oneHeader(request, 'x-signature-ed25519'),
-      timestamp: oneHeader(request, 'x-signature-timestamp'),
-    };
+  /** Returns the error of a request whose headers show that its signature cannot be valid, or whose address has failed too often. */
+  #checkBeforeBody(headers: SignatureHeaders, address: Address | undefined): Rejection {
+    const { signatures, failures, rates, clock, telemetry } = this.#options;
     const fault = signatures.headerFault(headers, clock.now());
     if (fault) return this.#reject(fault, address);
-    const body = hasBody(request) ? await receiveBody(request, response, BODY_MS) : Buffer.alloc(0);
-    // Checking a signature takes a tenth of a millisecond, so that an address cannot occupy the process with false ones.
-    if (failures.isExhausted(address) && !rates.take(address, 'interactions')) return this.#tooMany(UNCHECKED_RETRY_MS);
-    return signatures.verifies(headers, body) ? body : this.#reject('bad_signature', address);
+    // Checking a signature takes a tenth of a millisecond: an address must not occupy the process with false ones.
+    if (!failures.isExhausted(address) || rates.take(address, 'interactions')) return undefined;
+    telemetry.ended('too_many_failures');
+    return this.#tooMany(UNCHECKED_RETRY_MS);
   }
 
-  /** Counts a failure towards the address. Only rejections become 429: a valid signature is accepted from any address. */
+  /** Reads the body. One that arrives too slowly, or is too large, counts as a failure of its address. */
+  async #receive(request: IncomingMessage, response: ServerResponse, address: Address | undefined): Promise<Buffer> {
+    try {
+      return await receiveBody(request, response, { totalMs: BODY_MS });
+    } catch (error) {
+      this.#options.telemetry.ended('incomplete');
+      this.#options.failures.count(address);
+      throw error;
+    }
+  }
+
+  /**
+   * Counts a failure towards the address. After too many of them further failures get 429, and of the other requests of the address a few
+   * each second are checked, so that valid ones pass.
+   */
   #reject(fault: SignatureFault, address: Address | undefined): ApiError {
     const { failures, telemetry } = this.#options;
     telemetry.ended(fault);
@@ -136,9 +159,9 @@ export class Interactions {
     }
     try {
       const { outcome } = await auth.acceptInteraction(command);
-      if (outcome === 'accepted' || outcome === 'repeated' || outcome === 'unknown_guild') telemetry.ended(outcome);
-      if (outcome === 'repeated') return REPEATED;
-      return outcome === 'accepted' ? DEFERRED : messageBody(MESSAGES.unknown_guild);
+      if (!isOutcome(outcome)) throw new Error(`auth returned the unknown outcome ${outcome}`);
+      telemetry.ended(outcome);
+      return ANSWERS[outcome];
     } catch (error) {
       telemetry.unavailable(error);
       return messageBody(MESSAGES.unavailable);

@@ -8,6 +8,8 @@ export const INTERACTION_RESULTS = [
   'missing_signature',
   'old_timestamp',
   'bad_signature',
+  'incomplete',
+  'too_many_failures',
   'malformed',
   'repeated',
   'limited',

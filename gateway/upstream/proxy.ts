@@ -93,7 +93,7 @@ export class Proxy implements Part {
       if (hasBody(request)) {
         // While the breaker is open, the request is rejected before its body has arrived.
         upstream.breaker.requireClosed();
-        forwarding.body = await receiveBody(request, response, this.#timeoutMs);
+        forwarding.body = await receiveBody(request, response, { pauseMs: this.#timeoutMs });
       }
       // The breaker does not count polls, because their duration says nothing about the service.
       if (waitMs > 0) await this.#wait(upstream, forwarding, waitMs + AFTER_WAIT_MS);

@@ -7,20 +7,22 @@ import { ClientDisconnected } from './attempt.ts';
  * Reads the whole body of a request, so that no service is occupied while the body arrives. Must be called before any
  * other code reads the body.
  * Throws PAYLOAD_TOO_LARGE as soon as a chunked body exceeds the limit, REQUEST_TIMEOUT if the client sends nothing for
- * `timeoutMs`, and ClientDisconnected. What the client sends after an error is read and dropped.
+ * `pauseMs` or has not sent everything after `totalMs`, and ClientDisconnected. What the client sends after an error is read and
+ * dropped.
  */
 export async function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
-  timeoutMs: number,
+  time: { pauseMs: number } | { totalMs: number },
 ): Promise<Buffer> {
   // The response's 'close' event was emitted before a listener could be added.
   if (response.destroyed) throw new ClientDisconnected();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const timeout = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), timeoutMs);
+  const isTotal = 'totalMs' in time;
+  const timeout = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), isTotal ? time.totalMs : time.pauseMs);
   const body = new GrowingBuffer();
   const append = (chunk: Buffer) => {
-    timeout.refresh();
+    if (!isTotal) timeout.refresh();
     if (body.length + chunk.length > BODY_LIMIT) reject(new ApiError('PAYLOAD_TOO_LARGE'));
     else body.append(chunk);
   };

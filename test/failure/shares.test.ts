@@ -14,6 +14,7 @@ import { waitForWindowTime } from '../measure/windows.ts';
 import { listening } from '../network/listening.ts';
 import { openSocket, wire } from '../network/raw-http.ts';
 import { PATIENCE } from '../patience.ts';
+import { APPLICATION_PUBLIC_KEY, signatureOf } from '../system/interactions.ts';
 import type { Connection } from './bytes/callers.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';
@@ -40,6 +41,7 @@ beforeAll(async () => {
     environment: {
       MAX_IN_FLIGHT: String(MAX_IN_FLIGHT),
       MAX_WAITING_POLLS: String(MAX_WAITING_POLLS),
+      CHAT_APPLICATION_PUBLIC_KEY: APPLICATION_PUBLIC_KEY,
     },
     upstream: service.url,
     beforeVerify: (guild) => (unknown.has(guild) ? never : undefined),
@@ -208,6 +210,48 @@ describe('bodies that arrive slowly', () => {
     one.socket.destroy();
     other.socket.destroy();
     await expect.poll(async () => (await lookup(caller, 8)).status).toBe(200);
+  });
+});
+
+describe('slash commands whose body arrives slowly', () => {
+  /** Sends a slash command without its last byte, from an address of its own by default. */
+  async function beginCommand(from = newCaller().from) {
+    const socket = await openSocket(front.address, from);
+    sockets.push(socket);
+    let received = '';
+    socket.on('data', (bytes: Buffer) => (received += bytes.toString())).on('error', () => undefined);
+    const body = JSON.stringify({ type: 1, padding: 'x'.repeat(200) });
+    const headers = { ...signatureOf(body), host: 'x', 'content-length': body.length };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
+    socket.write(wire(`POST /interactions HTTP/1.1\n${lines.join('')}\n`) + body.slice(0, 5));
+    return { send: (start: number, end?: number) => socket.write(body.slice(start, end)), text: () => received };
+  }
+
+  test('get a tenth of the slots in all, one for each address here, and take none from other requests', async () => {
+    const from = newCaller().from;
+    const [first, second] = [await beginCommand(from), await beginCommand(from)];
+    await expect.poll(second.text).toContain('HTTP/1.1 503');
+    const commands = await Promise.all(Array.from({ length: MAX_IN_FLIGHT }, () => beginCommand()));
+    await expect.poll(() => rejected('interactions')).toBe(1 + MAX_IN_FLIGHT - (SHARE - 1));
+    expect(await gauge('gateway_in_flight_requests')).toBe(0);
+    for (let count = 0; count < 5; count++) expect((await lookup(newCaller(), 8)).status).toBe(200);
+    // Those that were admitted end by themselves, and the next one is read.
+    await expect.poll(() => commands.filter(({ text }) => text().includes('HTTP/1.1 408')).length).toBe(SHARE - 1);
+    await expect.poll(first.text).toContain('HTTP/1.1 408');
+    const next = await beginCommand(from);
+    next.send(5);
+    await expect.poll(next.text).toContain('HTTP/1.1 200');
+  });
+
+  test('are ended after two seconds, however little is sent how often', async () => {
+    const command = await beginCommand();
+    const begun = performance.now();
+    let next = 5;
+    const sending = setInterval(() => command.send(next, ++next), 100);
+    await expect.poll(command.text).toContain('HTTP/1.1 408');
+    clearInterval(sending);
+    // Node would end it after 15 seconds.
+    expect(performance.now() - begun).toBeLessThan(12_000);
   });
 });
 

@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers';
 /** The text with CRLF for each `\n`. */
 export const wire = (raw: string) => raw.replaceAll('\n', '\r\n');
 
-/** Connects to `host:port`. */
-export async function openSocket(address: string): Promise<Socket> {
+/** Connects to `host:port`, from a loopback address if one is given. */
+export async function openSocket(address: string, from = '127.0.0.1'): Promise<Socket> {
   const [host = '', port = ''] = address.split(':');
-  const socket = connect(Number(port), host);
+  const socket = connect({ host, port: Number(port), localAddress: from });
   await once(socket, 'connect');
   return socket;
 }
