@@ -78,9 +78,8 @@ export default defineConfig({
   test: {
     // The summary comes last, because other programs read the last line.
     reporters: ['default', './test/reporter.ts'],
-    // Integration tests also wait for timers and for other processes. With more workers they would end a little sooner, but
-    // tests that measure time within a second would fail now and then.
-    maxWorkers: availableParallelism(),
+    // Integration tests wait for timers and for other processes for more than half of their time.
+    maxWorkers: availableParallelism() + 2,
     projects: [
       {
         test: {
