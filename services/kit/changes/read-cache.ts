@@ -1,4 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
+import { maxEntries } from '../resilience/max-entries.ts';
 
 /**
  * The maximum number of changed scopes that the cache remembers, to limit its memory. A change in one more scope invalidates
@@ -28,12 +30,11 @@ export interface ReadCacheOptions {
 /**
  * Caches values that were read from the database, by a key. Each value belongs to a scope, such as a guild. A change in a
  * scope starts a new generation of this scope. Cached values of an older generation are invalid, and so are the results of
- * reads that began before the change. A Map has the order of use, as an LRUCache has, which would allocate its arrays for
- * `max` values at the start.
+ * reads that began before the change.
  */
 export class ReadCache<Value> {
   readonly #options: ReadCacheOptions;
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries: LRUCache<string, Entry<Value>>;
   readonly #generations = new Map<string, number>();
   /** The generation of all scopes that have not changed since the whole cache was invalidated. */
   #baseGeneration = 0;
@@ -41,16 +42,16 @@ export class ReadCache<Value> {
 
   constructor(options: ReadCacheOptions) {
     this.#options = options;
+    this.#entries = new LRUCache(maxEntries(options.max));
   }
 
   find(scope: string, key: string): Value | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
+    const isValid = entry.generation >= this.#generationOf(scope) && entry.expiresAt > this.#options.clock.now();
+    if (isValid) return entry.value;
     this.#entries.delete(key);
-    if (entry.generation < this.#generationOf(scope)) return undefined;
-    if (entry.expiresAt <= this.#options.clock.now()) return undefined;
-    this.#entries.set(key, entry);
-    return entry.value;
+    return undefined;
   }
 
   /** Records the state of the cache for a read. Must be called before the query is sent to the database. */
@@ -60,12 +61,9 @@ export class ReadCache<Value> {
 
   /** Caches a value that a read returned, unless its scope has changed since the read began. */
   store({ generation, startedAt }: PendingRead, scope: string, key: string, value: Value): void {
-    const { ttlMs, max } = this.#options;
+    const { ttlMs } = this.#options;
     if (ttlMs === 0 || generation < this.#generationOf(scope)) return;
-    this.#entries.delete(key);
     this.#entries.set(key, { value, generation, expiresAt: startedAt + ttlMs });
-    const [leastRecent] = this.#entries.keys();
-    if (this.#entries.size > max && leastRecent !== undefined) this.#entries.delete(leastRecent);
   }
 
   /** Invalidates the cached values of a scope. */
