@@ -9,7 +9,7 @@ import { Interactions } from './domain/interactions/interactions.ts';
 import { type CalledService, RestCalls } from './domain/interactions/rest-calls.ts';
 import { InteractionTelemetry } from './interaction-telemetry.ts';
 
-/** The time in milliseconds until a service begins to respond. */
+/** The timeout in milliseconds of a whole call, from the request to the last byte of the response. */
 const SERVICE_MS = 8_000;
 
 export interface InteractionPartsOptions {

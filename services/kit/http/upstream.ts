@@ -19,8 +19,8 @@ export interface UpstreamRequest {
   target: string;
   headers: Record<string, string>;
   body: Buffer | undefined;
-  /** Aborted if the response is no longer wanted, such as after the client has disconnected. */
-  signal: AbortSignal;
+  /** Aborted if the response is no longer wanted, such as after the client has disconnected; CallerLeft is thrown then. */
+  signal?: AbortSignal;
   /** True for a response that lasts: it gets a connection of its own. */
   isStream?: boolean;
 }
@@ -67,26 +67,20 @@ export class Upstream implements Part {
     this.#breaker.requireClosed();
   }
 
-  /** Sends a request and returns the response, whose body is still to be read. Throws UNAVAILABLE or TIMEOUT. */
+  /**
+   * Sends a request and returns the response, whose body is still to be read and has no timeout. Throws UNAVAILABLE or
+   * TIMEOUT.
+   */
   send(request: UpstreamRequest): Promise<IncomingMessage> {
-    return this.#breaker.run(() => this.#exchange(request));
+    return this.#breaker.run(() => this.#exchange(request, async (response) => response));
   }
 
-  /** Sends a request and returns the body of the response. Throws UNAVAILABLE, TIMEOUT or PAYLOAD_TOO_LARGE. */
-  async exchange(request: UpstreamRequest, maxBytes: number): Promise<Buffer> {
-    const response = await this.send(request);
-    const pieces: Buffer[] = [];
-    let length = 0;
-    try {
-      for await (const piece of response as AsyncIterable<Buffer>) {
-        length += piece.length;
-        if (length > maxBytes) throw new ApiError('PAYLOAD_TOO_LARGE');
-        pieces.push(piece);
-      }
-    } catch (error) {
-      throw failureOf(error as Error, request.signal);
-    }
-    return Buffer.concat(pieces);
+  /**
+   * Sends a request and returns the body of the response. Throws UNAVAILABLE, TIMEOUT if the body is not complete in
+   * time, or PAYLOAD_TOO_LARGE.
+   */
+  exchange(request: UpstreamRequest, maxBytes: number): Promise<Buffer> {
+    return this.#breaker.run(() => this.#exchange(request, (response) => readBody(response, maxBytes)));
   }
 
   async stop(): Promise<void> {
@@ -94,28 +88,35 @@ export class Upstream implements Part {
     this.#streamAgent.destroy();
   }
 
-  #exchange({ method, target, headers, body, signal, isStream }: UpstreamRequest): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      const length = body === undefined ? {} : { 'content-length': String(body.length) };
-      const sent = sendRequest({
-        ...this.#address,
-        agent: isStream ? this.#streamAgent : this.#agent,
-        method,
-        path: target,
-        headers: { ...headers, ...length, host: this.#hostHeader },
-        signal,
-      });
-      const timer = setTimeout(() => sent.destroy(new ApiError('TIMEOUT')), this.#timeoutMs);
-      sent.once('response', (response: IncomingMessage) => {
-        clearTimeout(timer);
-        resolve(response);
-      });
-      sent.on('error', (cause: Error) => {
-        clearTimeout(timer);
-        reject(failureOf(cause, signal));
-      });
-      sent.end(body);
+  /** Sends a request and returns what `read` makes of the response. The timeout ends when `read` has finished. */
+  async #exchange<Result>(
+    { method, target, headers, body, signal, isStream }: UpstreamRequest,
+    read: (response: IncomingMessage) => Promise<Result>,
+  ): Promise<Result> {
+    const length = body === undefined ? {} : { 'content-length': String(body.length) };
+    const sent = sendRequest({
+      ...this.#address,
+      agent: isStream ? this.#streamAgent : this.#agent,
+      method,
+      path: target,
+      headers: { ...headers, ...length, host: this.#hostHeader },
+      ...(signal && { signal }),
     });
+    let response: IncomingMessage | undefined;
+    const timer = setTimeout(() => (response ?? sent).destroy(new ApiError('TIMEOUT')), this.#timeoutMs);
+    try {
+      response = await new Promise<IncomingMessage>((resolve, reject) => {
+        sent.once('response', resolve);
+        // The listener stays, because a request can fail after its response has begun.
+        sent.on('error', reject);
+        sent.end(body);
+      });
+      return await read(response);
+    } catch (error) {
+      throw failureOf(error as Error, signal);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #probe(): Promise<void> {
@@ -128,11 +129,22 @@ export class Upstream implements Part {
   }
 }
 
-/** Thrown if the caller's signal was aborted before the service responded. The breaker learns nothing about the service. */
+/** Thrown if the caller's signal was aborted before the service responded completely. The breaker learns nothing about the service. */
 export class CallerLeft extends InconclusiveError {}
 
-function failureOf(cause: Error, signal: AbortSignal): Error {
-  if (signal.aborted) return new CallerLeft();
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > maxBytes) throw new ApiError('PAYLOAD_TOO_LARGE');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function failureOf(cause: Error, signal: AbortSignal | undefined): Error {
+  if (signal?.aborted) return new CallerLeft();
   return cause instanceof ApiError ? cause : new ApiError('UNAVAILABLE', { cause });
 }
 

@@ -9,8 +9,6 @@ import type { GuildRole } from '#proto/console/roles.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import type { Scope } from '#proto/rest/scopes.ts';
 
-/** The deadline of a whole call, from the request to the last byte of the response. */
-const CALL_MS = 9_000;
 const MAX_BYTES = 1024 * 1024;
 
 /** The services that slash commands call. */
@@ -76,7 +74,6 @@ export class RestCalls {
         ...(writes && { 'idempotency-key': requestId }),
       },
       body: body && Buffer.from(JSON.stringify({ guild_id: guildId, ...body })),
-      signal: AbortSignal.timeout(CALL_MS),
     };
     const envelope = parse(await upstreams[route.service as CalledService].exchange(request, MAX_BYTES));
     if (envelope.status === 'success') return envelope.data as z.output<Called['data']>;
