@@ -52,7 +52,7 @@ export type Decision = { mode: Mode; states: LimitState[] } & (
 export interface Limiter {
   /**
    * Decides all rate limits of one request in one step: if every limit allows the request, each counts it; otherwise
-   * none does. Only RedisLimiter, which has no fallback, can reject.
+   * none does.
    */
   decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision>;
 }

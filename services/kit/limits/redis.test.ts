@@ -11,7 +11,7 @@ import { type RedisNode, startRedisCluster } from '#test/redis/nodes.ts';
 import { connectRedis, type RedisConnection } from '../redis/client.ts';
 import { type Limit, type Limiter, limitKey } from './limiter.ts';
 import { limiterSuite } from './limits.suite.ts';
-import { RedisLimiter } from './redis.ts';
+import { exactDecision, RedisLimiter } from './redis.ts';
 
 /** About 30 years: no window ends during a test. */
 const ENDLESS_MS = 1e12;
@@ -39,15 +39,24 @@ function client(index = 0) {
   return connection.client;
 }
 
+function createLimiter(redis: RedisConnection['client'], windowMs = ENDLESS_MS): RedisLimiter {
+  return new RedisLimiter(redis, { windowMs, guard: (_server, call) => call() });
+}
+
+/** Decides by the counts in Redis alone. */
+function deciding(limiter: RedisLimiter): Limiter {
+  return { decide: async (guildId, limits) => exactDecision(limits, await limiter.count(guildId, limits)) };
+}
+
 limiterSuite('Redis', async () => {
   await client().flushdb();
-  return new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+  return deciding(createLimiter(client()));
 });
 
 describe('Redis limiter', () => {
   test('windows end by the clock of Redis; a new one starts at 0, and the key expires soon afterwards', async () => {
     const windowMs = 1_000;
-    const limiter = new RedisLimiter(client(), { windowMs });
+    const limiter = createLimiter(client(), windowMs);
     const limit: Limit = { category: 'lookup', limit: 3, subject: 'edge' };
     const windows = new Map<number, { allowed: number; rejected: number }>();
     const count = async () => {
@@ -74,7 +83,7 @@ describe('Redis limiter', () => {
       { category: 'lookup', limit: 3, subject: GUILD },
       { category: 'api_key', limit: 3, subject: 'key-1' },
     ];
-    await new RedisLimiter(client(), { windowMs: ENDLESS_MS }).decide(GUILD, limits);
+    await createLimiter(client()).count(GUILD, limits);
     const keys = await client().keys('*');
     expect(keys.toSorted()).toEqual(limits.map((limit) => limitKey(GUILD, limit)).toSorted());
     expect(keys.every((key) => key.includes(`{${GUILD}}`))).toBe(true);
@@ -82,8 +91,8 @@ describe('Redis limiter', () => {
 
   test('a rejected request writes nothing', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
-    const rejected = await limiter.decide(GUILD, [
+    const limiter = createLimiter(client());
+    const rejected = await limiter.count(GUILD, [
       { category: 'lookup', limit: 3, subject: GUILD },
       { category: 'api_key', limit: 0, subject: 'key-1' },
     ]);
@@ -93,16 +102,16 @@ describe('Redis limiter', () => {
 
   test('a server without the script is sent it again, also with many concurrent calls', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(client());
     await client().script('FLUSH');
     const limit: Limit = { category: 'lookup', limit: 10, subject: GUILD };
-    const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.decide(GUILD, [limit])));
+    const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.count(GUILD, [limit])));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
   test('counts continue from those that the caller knows of this window, not of another', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(client());
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const { window } = await limiter.count(GUILD, limits);
     expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8], deadline: 0 })).counts).toEqual([2]);
@@ -117,7 +126,7 @@ describe('Redis limiter', () => {
 
   test('a request that arrives after its deadline is reported as late and not counted', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(client());
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const [seconds = 0] = await client().time();
     const deadline = seconds * 1000 - 60_000;
@@ -132,7 +141,7 @@ describe('Redis limiter', () => {
 
   test('requests of one batch are decided one after the other, each by itself', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(client());
     const shared: Limit = { category: 'lookup', limit: 3, subject: GUILD };
     const cap: Limit = { category: 'api_key', limit: 1, subject: 'key-1' };
     const [seconds = 0] = await client().time();
@@ -162,7 +171,7 @@ describe('Redis limiter', () => {
 
   test('a check counts nothing and stores nothing', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(client());
     for (const server of limiter.servers) await limiter.check(server);
     await limiter.check('10.0.0.1:1');
     expect(await client().keys('*')).toEqual([]);
@@ -174,10 +183,7 @@ describe('Redis limiter', () => {
     const random = (below: number) => wholeNumber(numbers, below);
     for (let round = 0; round < 20; round += 1) {
       await client().flushdb();
-      const limiters = [
-        new RedisLimiter(client(0), { windowMs: ENDLESS_MS }),
-        new RedisLimiter(client(1), { windowMs: ENDLESS_MS }),
-      ];
+      const limiters = [createLimiter(client(0)), createLimiter(client(1))];
       const { limits, allowed } = await randomSchedule(limiters, random);
       const over = [...limits].filter(([key, { limit }]) => (allowed.get(key) ?? 0) > limit);
       expect(over, `seed ${seed}, round ${round}: over the limit`).toEqual([]);
@@ -190,7 +196,7 @@ describe('Redis limiter', () => {
 });
 
 /** Sends concurrent requests with one limit, and with two of which one is shared, in random order and number. */
-async function randomSchedule(limiters: Limiter[], random: (below: number) => number) {
+async function randomSchedule(limiters: RedisLimiter[], random: (below: number) => number) {
   const limits = new Map<string, { limit: number; requests: number }>();
   const allowed = new Map<string, number>();
   const caps = { lookup: 1 + random(30), members_read: 1 + random(30), api_key: 1 + random(30) };
@@ -205,7 +211,7 @@ async function randomSchedule(limiters: Limiter[], random: (below: number) => nu
     const keys = wanted.map((limit) => ({ key: limitKey(guild, limit), limit: limit.limit }));
     for (const { key, limit } of keys) limits.set(key, { limit, requests: (limits.get(key)?.requests ?? 0) + 1 });
     if (random(3) === 0) await pause(random(3));
-    const decision = await limiters[random(limiters.length)]?.decide(guild, wanted);
+    const decision = await limiters[random(limiters.length)]?.count(guild, wanted);
     if (decision?.allowed) for (const { key } of keys) allowed.set(key, (allowed.get(key) ?? 0) + 1);
   };
   await Promise.all(Array.from({ length: 20 + random(200) }, send));
@@ -230,14 +236,14 @@ describe('Redis Cluster limiter', () => {
 
   limiterSuite('Redis Cluster', async () => {
     await Promise.all(nodes.map(({ port }) => flush(port)));
-    return new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
+    return deciding(createLimiter(cluster.client));
   });
 
   test('guilds are spread over the nodes, and all limits of one request are decided on one node', async () => {
     await Promise.all(nodes.map(({ port }) => flush(port)));
-    const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(cluster.client);
     for (let guild = 0; guild < 40; guild += 1) {
-      const decision = await limiter.decide(String(guild), [
+      const decision = await limiter.count(String(guild), [
         { category: 'lookup', limit: 3, subject: String(guild) },
         { category: 'api_key', limit: 3, subject: `key-${guild}` },
       ]);
@@ -249,7 +255,7 @@ describe('Redis Cluster limiter', () => {
   });
 
   test('a cluster that was down is used again when it is up', async () => {
-    const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
+    const limiter = createLimiter(cluster.client);
     const limits: Limit[] = [{ category: 'lookup', limit: 1e6, subject: GUILD }];
     const count = (guild: string) =>
       limiter.count(guild, limits).then(

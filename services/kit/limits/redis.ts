@@ -4,7 +4,7 @@ import DataLoader from 'dataloader';
 import { Cluster, Command } from 'ioredis';
 import { pathOf } from '../files.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { type Decision, guildTag, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import { type Decision, guildTag, type Limit, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 
 const SCRIPT = readFileSync(pathOf('services/kit/limits/limits.lua'), 'utf8');
 /** The name under which Redis stores the script after its first run. */
@@ -58,8 +58,8 @@ interface ScriptPart {
 
 export interface RedisLimiterOptions {
   windowMs?: number | undefined;
-  /** Wraps each call to a Redis server, for example in a timeout and a circuit breaker. Default: no wrapper. */
-  guard?: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
+  /** Wraps each call to a Redis server, for example in a timeout and a circuit breaker. */
+  guard: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
 }
 
 /**
@@ -67,17 +67,14 @@ export interface RedisLimiterOptions {
  * are decided by one call; in a Cluster by one call for each guild, whose counts are in one slot. Works with Redis 7 or
  * Valkey.
  */
-export class RedisLimiter implements Limiter {
+export class RedisLimiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
-  readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
+  readonly #guard: RedisLimiterOptions['guard'];
   /** The batches of requests of this turn of the event loop: one per guild in a Redis Cluster, otherwise one. */
   readonly #batches = new Map<string, DataLoader<ScriptPart, Counts>>();
 
-  constructor(
-    redis: RedisClient,
-    { windowMs = WINDOW_MS, guard = (_server, call) => call() }: RedisLimiterOptions = {},
-  ) {
+  constructor(redis: RedisClient, { windowMs = WINDOW_MS, guard }: RedisLimiterOptions) {
     this.#redis = redis;
     this.#windowMs = windowMs;
     this.#guard = guard;
@@ -88,12 +85,7 @@ export class RedisLimiter implements Limiter {
     return this.#redis.status === 'ready';
   }
 
-  /** Decides the rate limits of a request. Rejects if Redis fails. Has no timeout of its own. */
-  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
-    return exactDecision(limits, await this.count(guildId, limits));
-  }
-
-  /** Counts a request in Redis if all its limits allow it. Rejects if Redis fails. */
+  /** Counts a request in Redis if all its limits allow it. Rejects if Redis fails. Has no timeout of its own. */
   count(guildId: string, limits: readonly Limit[], caller = NOTHING_KNOWN): Promise<Counts> {
     const { window, known, deadline } = caller;
     const keys = limits.map((limit) => limitKey(guildId, limit));
