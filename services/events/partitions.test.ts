@@ -41,7 +41,7 @@ afterAll(async () => {
 async function newPartitions(): Promise<Partitions> {
   const telemetry = new EventsTelemetry(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
   const tables = [{ name: 'log', seconds: RETENTION_SECONDS, beforeDrop: forgetDays }];
-  return new Partitions({ database, tables, telemetry });
+  return new Partitions({ database, tables, telemetry, lease: { isHeld: true } });
 }
 
 const dayOf = async (days: number): Promise<string> => {

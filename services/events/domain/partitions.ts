@@ -23,8 +23,8 @@ export interface PartitionsOptions {
   database: Database;
   tables: readonly PartitionedTable[];
   telemetry: EventsTelemetry;
-  /** Held by the replica that sweeps in the background; without it this process does. */
-  lease?: LoopLease;
+  /** Held by the replica that sweeps in the background. */
+  lease: LoopLease;
 }
 
 /** Creates the partitions of the next days, and drops partitions with expired rows. Several processes may do this at once. */
@@ -70,7 +70,7 @@ export class Partitions implements Part {
     for (let pause = firstPauseMs; ; ) {
       await wait(pause, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
-      pause = (await this.sweep(this.#options.lease?.isHeld)) ? SWEEP_EVERY_MS : RETRY_MS;
+      pause = (await this.sweep(this.#options.lease.isHeld)) ? SWEEP_EVERY_MS : RETRY_MS;
     }
   }
 

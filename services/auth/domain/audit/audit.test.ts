@@ -56,7 +56,7 @@ const verify = (guildId: string, by = ring) => verifyPart(database, by, guildId,
 const tamper = (statement: string, ...values: unknown[]) => databaseRows(testDatabase.url, statement, values);
 
 function keeper(retentionSeconds = 0, by = ring): AuditKeeper {
-  return new AuditKeeper({ database, clock, ring: by, telemetry, retentionSeconds });
+  return new AuditKeeper({ database, clock, ring: by, telemetry, retentionSeconds, lease: { isHeld: true } });
 }
 
 test('16 concurrent writers produce a chain without gaps and forks, even if some of them roll back', async () => {

@@ -28,8 +28,8 @@ export interface AuditKeeperOptions {
   telemetry: AuthTelemetry;
   /** The age, in seconds, from which audit entries are deleted; 0 means never. */
   retentionSeconds: number;
-  /** Held by the replica that signs and prunes; without it this process does. */
-  lease?: LoopLease;
+  /** Held by the replica that signs and prunes. */
+  lease: LoopLease;
 }
 
 /**
@@ -61,7 +61,7 @@ export class AuditKeeper implements Part {
   #schedule(delayMs: number): void {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
-      if (this.#options.lease?.isHeld === false) return this.#schedule(NOT_OWNER_MS);
+      if (!this.#options.lease.isHeld) return this.#schedule(NOT_OWNER_MS);
       this.#running = this.run().finally(() => this.#schedule(INTERVAL_MS));
     }, delayMs).unref();
   }
