@@ -87,6 +87,18 @@ describe('the list', () => {
       await expect(request).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     }
   });
+
+  test('rejects what is no guild ID, such as a number above 64 bits', async () => {
+    const message = 'request.guildId must be a guild ID: a string of 17 to 20 digits';
+    for (const guildId of ['5', '18446744073709551616']) {
+      const results = await Promise.allSettled([
+        methods.listQueueItems({ ...everything, guildId }),
+        methods.retryQueueItems({ queue: 'tasks', guildId }),
+        methods.skipQueueItem({ queue: 'tasks', guildId, id: '1' }),
+      ]);
+      expect(results).toMatchObject(results.map(() => ({ reason: { code: 'INVALID_REQUEST', message } })));
+    }
+  });
 });
 
 describe('retry', () => {

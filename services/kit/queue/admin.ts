@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { guildId } from '#proto/rest/schemas.ts';
 import { unixSeconds } from '../clock.ts';
 import { ApiError } from '../errors.ts';
 import { positionCodec } from '../http/page-position.ts';
@@ -11,7 +12,6 @@ import type { AdministeredQueue, ItemKey } from './definition.ts';
 /** The maximum number of items that one operator call lists, or retries. */
 const MAX_ITEMS = 1_000;
 
-const guildId = z.string().regex(/^[1-9][0-9]{16,19}$/, { error: 'must be a guild ID' });
 const queue = z.string().max(50);
 const list = z.object({
   queue: queue.transform((name) => name || undefined),
@@ -56,7 +56,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
   };
   return {
     async listQueueItems(message: z.input<typeof list>) {
-      const { queue: name, limit, position, ...filter } = checked(list, message, 'request');
+      const { queue: name, limit, position, ...filter } = checked(list, message);
       const wanted = name === undefined ? queues : [named(name)];
       const start = position === '' ? undefined : positions.read(position);
       const items: (ListedItem & { queue: string })[] = [];
@@ -78,7 +78,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
      * Retries one item by its guild and ID, or without an ID up to 1,000 dead letters of the guild or of all guilds.
      */
     async retryQueueItems(message: z.input<typeof retry>) {
-      const request = checked(retry, message, 'request');
+      const request = checked(retry, message);
       const { definition, store } = named(request.queue);
       const startedAtMs = request.queuedBeforeMs ?? (await store.now());
       let result = { found: 1, retried: 1 };
@@ -95,7 +95,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
     },
 
     async skipQueueItem(message: z.input<typeof skip>) {
-      const request = checked(skip, message, 'request');
+      const request = checked(skip, message);
       const { definition, store } = named(request.queue);
       const item = itemOf(definition, request.guildId, request.id);
       const isSkipped = await database.transaction((transaction) => store.skip(transaction, item));
