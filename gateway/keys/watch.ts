@@ -2,6 +2,7 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { backoffMs } from '#kit/resilience/backoff.ts';
 import { maxEntries } from '#kit/resilience/max-entries.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
@@ -10,8 +11,8 @@ import type { AuthServiceService, KeyChange, WatchResponse } from '#proto/gen/gu
 import { BEAT_TIMEOUT_MS, isWithin } from './proof.ts';
 
 const CHECK_INTERVAL_MS = 250;
-const MIN_BACKOFF_MS = 50;
-const MAX_BACKOFF_MS = 1_000;
+/** Milliseconds: the minimum and maximum delay before the gateway reconnects. */
+const BACKOFF = { minMs: 50, maxMs: 1_000 };
 /**
  * The maximum number of API keys whose last version is stored. It is higher than the number of keys that change within
  * 15 s, the time whose changes each new stream repeats.
@@ -160,17 +161,8 @@ export class ChangeWatch implements Part {
       this.#setAlive(false);
       this.#options.onDisconnect();
     }
-    this.#reconnect = setTimeout(() => this.#connect(), this.#nextBackoff()).unref();
-  }
-
-  /**
-   * Returns the next reconnect delay: exponential backoff, half of it random, so that gateways do not all reconnect
-   * together.
-   */
-  #nextBackoff(): number {
-    const backoff = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failures);
-    this.#failures += 1;
-    return (backoff * (1 + this.#options.random())) / 2;
+    const delayMs = backoffMs(++this.#failures, { ...BACKOFF, random: this.#options.random });
+    this.#reconnect = setTimeout(() => this.#connect(), delayMs).unref();
   }
 
   #setAlive(isAlive: boolean): void {
