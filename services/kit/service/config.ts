@@ -59,7 +59,7 @@ export const number = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER)
 export const ratio = (fallback: number) =>
   z
     .string()
-    .regex(/^(?:0|1|0?\.[0-9]{1,9}|0\.[0-9]{1,9}|1\.0{1,9})$/, {
+    .regex(/^(?:0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/, {
       error: 'must be a decimal number from 0 to 1, such as 0.01',
     })
     .transform(Number)
