@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import { REJECTIONS } from '../telemetry/rejections.ts';
 
 /** The length of a time slice in milliseconds. Requests are counted per slice, so that old counts can be dropped. */
 const SLICE_MS = 10_000;
@@ -12,7 +13,7 @@ const MAX_LISTED = 100;
 export interface KeyCount {
   key_id: string;
   requests: number;
-  /** The number of requests with the API key that got a status from 400 to 499. */
+  /** The number of requests with the API key whose status is one of REJECTIONS. */
   refused: number;
 }
 
@@ -28,7 +29,7 @@ export class KeyActivity {
     this.#clock = clock;
   }
 
-  /** Counts the response to a request with this API key. */
+  /** Counts a request with this API key by its status in metrics. */
   count(keyId: string, status: number): void {
     const { counts } = this.#current();
     let count = counts.get(keyId);
@@ -38,7 +39,7 @@ export class KeyActivity {
       counts.set(keyId, count);
     }
     count.requests++;
-    if (status >= 400 && status < 500) count.refused++;
+    if (REJECTIONS.includes(status)) count.refused++;
   }
 
   /**

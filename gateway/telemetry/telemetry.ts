@@ -110,7 +110,7 @@ export class GatewayTelemetry {
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
     const code = rejection?.httpStatus ?? (isWritten(response) ? response.statusCode : CLIENT_CLOSED_REQUEST);
     this.#requests.inc({ route, method, code });
-    if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
+    if (keyId !== undefined) this.#activity.count(keyId, code);
     if (isTimed(code)) this.#seconds.observe({ route, method }, ms / 1000, span);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (rejection?.httpStatus === 401 && rejection.code !== 'INVALID_SIGNATURE') {

@@ -80,6 +80,23 @@ test('a request whose client disconnected is counted as 499, and is not timed', 
   expect(await shown('http_request_duration_seconds')).toContain(timed);
 });
 
+test('the activity of a key has the status of the metrics, also if the client disconnected', async () => {
+  const log = await createLog({ service: 'gateway', level: 'silent' });
+  const activity = new KeyActivity(systemClock);
+  const telemetry = new GatewayTelemetry({ metrics: new Metrics(), log, activity, accessLogRatio: 0 });
+  const request = { method: 'GET' } as IncomingMessage;
+  const context = { requestId: '1', route: 'lookup.game', keyId: 'key-1' };
+  const respond = (response: Partial<ServerResponse>, rejection?: ApiError) => {
+    const outcome = { route: undefined, started: performance.now(), upstreamMs: 0, rejection };
+    telemetry.responded(request, response as ServerResponse, context, outcome);
+  };
+  respond({ headersSent: false, destroyed: true, statusCode: 200 });
+  expect(activity.top()).toMatchObject({ busiest: [{ requests: 1, refused: 0 }], refused: [] });
+  // The status of this response was never set, because the client had disconnected.
+  respond({ headersSent: false, destroyed: true, statusCode: 200 }, new ApiError('RATE_LIMITED'));
+  expect(activity.top()).toMatchObject({ busiest: [{ requests: 2, refused: 1 }] });
+});
+
 test('only the configured share of successful requests is logged', async () => {
   expect(await linesOf(undefined)).toEqual([]);
   expect(await linesOf(undefined, { accessLogRatio: 1 })).toMatchObject([
