@@ -7,7 +7,7 @@ import type { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
 import { addLimitHeaders, rateLimited } from '#kit/limits/response.ts';
 import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
-import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import type { Keys } from '../keys/keys.ts';
 
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
@@ -23,12 +23,8 @@ const INVALID = new ApiError('INVALID_API_KEY');
 const IN_URL = new ApiError('INVALID_API_KEY', { message: 'Keys in URLs are refused' });
 const EXPIRED = new ApiError('API_KEY_EXPIRED');
 const TOO_MANY = 'Too many requests with missing or invalid API keys from this address';
-const LOOKUP_RETRY_SECONDS = 1;
-const TOO_MANY_LOOKUPS = new ApiError('RATE_LIMITED', {
-  message: TOO_MANY,
-  details: { ...AUTHENTICATION_LIMIT, window: WINDOW_SECONDS, retryAfter: LOOKUP_RETRY_SECONDS },
-  retryAfter: LOOKUP_RETRY_SECONDS,
-});
+const LOOKUP_RETRY_MS = 1_000;
+const TOO_MANY_LOOKUPS = rateLimited({ ...AUTHENTICATION_LIMIT, resetMs: LOOKUP_RETRY_MS }, () => TOO_MANY);
 
 /** The parts of a request that authentication needs. */
 export interface Presented {

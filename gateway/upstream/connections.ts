@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { serviceAddress } from '#kit/http/service-address.ts';
 import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
 import { type ResponseListener, ResponseParser } from './response-parser.ts';
@@ -29,11 +30,6 @@ export type Expiry = () => number;
 
 export function randomExpiry(): number {
   return performance.now() + MIN_AGE_MS + Math.random() * (MAX_AGE_MS - MIN_AGE_MS);
-}
-
-/** Returns the host name or IP address in a URL, without the brackets of an IPv6 address. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replaceAll(/[[\]]/g, '');
 }
 
 /** Receives the parts of a service's response to one request. */
@@ -154,8 +150,7 @@ export class Connections {
   constructor(target: string, tls?: InternalTls, expiry: Expiry = randomExpiry) {
     const url = new URL(target);
     this.host = url.host;
-    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-    const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
+    const options = { ...serviceAddress(url), noDelay: true, keepAlive: true };
     // The probe has no signed principal (the identity of a client), so every service rejects it before doing anything.
     this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options), expiry());

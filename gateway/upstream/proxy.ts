@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { keepForwarded } from '#kit/downstream/headers.ts';
-import { ApiError, isServerError } from '#kit/errors.ts';
+import { isOutage } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { RetryBudget } from '#kit/resilience/retry-budget.ts';
@@ -178,9 +178,4 @@ function send({ connections }: Upstream, forwarding: Forwarding, timeoutMs: numb
 function requireAddresses(services: Readonly<Record<string, string>>): void {
   const missing = new Set(ROUTES.map(({ service }) => service).filter((name) => name !== 'gateway' && !services[name]));
   if (missing.size > 0) throw new Error(`the gateway has no address of ${[...missing].join(', ')}`);
-}
-
-/** An error that rejects the request is no failure of the service. */
-function isOutage(error: unknown): boolean {
-  return !(error instanceof ApiError) || isServerError(error);
 }

@@ -85,7 +85,7 @@ export interface ApiErrorOptions {
 }
 
 /** The lowest HTTP status of a server error; errors with a lower status reject the request. */
-const SERVER_ERRORS_FROM = 500;
+export const SERVER_ERRORS_FROM = 500;
 
 /**
  * The only class of error that is sent to clients. Domain code throws an ApiError with an error code, and does not
@@ -170,4 +170,9 @@ export function asApiError(error: unknown): ApiError {
 /** True if an error means that this process or a dependency failed; false if it rejects the client's request. */
 export function isServerError(error: ApiError): boolean {
   return error.httpStatus >= SERVER_ERRORS_FROM;
+}
+
+/** True if a call failed because of the called service or the connection to it; false if the service rejected the request. */
+export function isOutage(error: unknown): boolean {
+  return !(error instanceof ApiError) || isServerError(error);
 }

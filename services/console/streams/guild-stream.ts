@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { requestContext } from '#kit/context.ts';
-import { asApiError, isServerError } from '#kit/errors.ts';
+import { asApiError, isServerError, SERVER_ERRORS_FROM } from '#kit/errors.ts';
 import { COMMENT_EVERY_MS } from '#kit/http/event-stream.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import type { Upstream } from '#kit/http/upstream.ts';
@@ -24,7 +24,6 @@ const RECENT = 50;
 const MAX_RESUMED = 200;
 const BACKOFF = { minMs: 500, maxMs: 15_000 };
 const SUCCESS = 200;
-const SERVER_ERRORS_FROM = 500;
 
 /** The part of EVENTS_GONE that has the range of the stored events. */
 const gone = z.object({ details: z.object({ oldest_seq: z.int(), newest_seq: z.int() }) });

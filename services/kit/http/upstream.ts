@@ -1,11 +1,12 @@
 import { Agent, type AgentOptions, type IncomingMessage, request as sendRequest } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, isServerError } from '../errors.ts';
+import { ApiError, isOutage } from '../errors.ts';
 import { type Breaker, type Breakers, InconclusiveError } from '../resilience/breaker.ts';
 import { within } from '../resilience/deadline.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import type { Part } from '../service/lifecycle.ts';
+import { type ServiceAddress, serviceAddress } from './service-address.ts';
 
 /** The timeout of a probe of a service whose breaker is open. */
 const PROBE_MS = 1_000;
@@ -37,7 +38,7 @@ export interface UpstreamOptions {
 /** The HTTP connections to one service, with a circuit breaker. */
 export class Upstream implements Part {
   readonly name: string;
-  readonly #address: { host: string; port: number };
+  readonly #address: ServiceAddress;
   readonly #hostHeader: string;
   readonly #agent: Agent;
   /** Connections of streams, which are not used again. */
@@ -46,19 +47,16 @@ export class Upstream implements Part {
   readonly #timeoutMs: number;
 
   constructor({ name, url, timeoutMs, breakers, tls }: UpstreamOptions) {
-    const { hostname, port, protocol, host } = new URL(url);
+    const parsed = new URL(url);
     this.name = `connections to ${name}`;
-    this.#address = {
-      host: hostname.replaceAll(/[[\]]/g, ''),
-      port: Number(port) || (protocol === 'https:' ? 443 : 80),
-    };
-    this.#hostHeader = host;
+    this.#address = serviceAddress(parsed);
+    this.#hostHeader = parsed.host;
     const agent = (options: AgentOptions) =>
-      protocol === 'https:' && tls ? new TlsAgent(tls, options) : new Agent(options);
+      parsed.protocol === 'https:' && tls ? new TlsAgent(tls, options) : new Agent(options);
     this.#agent = agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS });
     this.#streamAgent = agent({ keepAlive: false });
     this.#timeoutMs = timeoutMs;
-    this.#breaker = breakers.create(`${name} (http)`, (error) => !(error instanceof ApiError) || isServerError(error));
+    this.#breaker = breakers.create(`${name} (http)`, isOutage);
     this.#breaker.probeWith(() => this.#probe());
   }
 

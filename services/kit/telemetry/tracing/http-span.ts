@@ -1,8 +1,7 @@
 import type { Route } from '#proto/rest/route.ts';
+import { SERVER_ERRORS_FROM } from '../../errors.ts';
 import { redactKeys } from '../../security/redact.ts';
 import type { SpanDescription } from './span.ts';
-
-const FIRST_SERVER_ERROR = 500;
 
 export interface HandledRequest {
   method: string;
@@ -40,5 +39,5 @@ export function describeForwarding({ method, service }: Route, code?: number): S
 
 /** Returns the error code of a span for the status of its response; undefined below 500 and without a response. */
 export function httpError(status: number | undefined): string | undefined {
-  return status !== undefined && status >= FIRST_SERVER_ERROR ? String(status) : undefined;
+  return status !== undefined && status >= SERVER_ERRORS_FROM ? String(status) : undefined;
 }
