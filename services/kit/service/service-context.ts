@@ -31,8 +31,9 @@ import { Lifecycle } from './lifecycle.ts';
 import { Readiness } from './readiness.ts';
 
 /**
- * The limits of HTTP servers behind the gateway: the gateway adds headers to requests that are within its own header
- * limit, and closes idle connections after 60 s.
+ * The limits of HTTP servers behind the gateway. The gateway adds headers to requests that are within its own header limit.
+ * Callers close idle connections after 10 s (gateway/upstream/connections.ts) or 30 s (kit/http/upstream.ts), so the server
+ * closes none to which a request is being sent.
  */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000, optimizeEmptyRequests: true };
 

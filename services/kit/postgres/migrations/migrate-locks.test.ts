@@ -1,12 +1,11 @@
 import { describe, test, vi } from 'vitest';
 import { MigrationRig } from '#kit/fixtures/migration-rig.ts';
+import { READ_MS } from '#kit/postgres/connection.ts';
 import { openMigrationSession } from '#kit/postgres/migrations/session.ts';
 import { WAITING_TOGETHER, withinBound } from '#test/measure/bounds.ts';
 import { PATIENCE } from '#test/patience.ts';
 
 const ADD_COLUMN = 'ALTER TABLE harbour.boats ADD COLUMN length int;';
-/** The timeout of a read (READ_MS in pool.ts). */
-const READ_MS = 1_600;
 const SESSION = `SELECT application_name AS application, client_addr AS address, state, xact_start
   FROM pg_stat_activity WHERE pid = $1`;
 const BLOCKER = (pid: number) =>

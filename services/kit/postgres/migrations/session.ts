@@ -5,7 +5,7 @@ import { describeSession, type Report, type Session } from './lock-watch.ts';
 
 /**
  * The maximum wait in milliseconds for a lock. While a migration waits for the lock of a table, all later statements
- * on that table wait behind it, so this is shorter than the timeout of reads (READ_MS in pool.ts). It is longer than
+ * on that table wait behind it, so this is shorter than the timeout of reads (READ_MS in connection.ts). It is longer than
  * PostgreSQL's deadlock_timeout of one second, after which an autovacuum that holds the lock gives way.
  */
 export const LOCK_TIMEOUT_MS = 1_200;
