@@ -228,7 +228,7 @@ export class Pipeline {
     return overload;
   }
 
-  /** Forwards the request to its service together with the sealed principal (who the client is and what it may do). */
+  /** Forwards the request to its service together with the signed principal (who the client is and what it may do). */
   async #forward(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<undefined> {
     const { proxy, ring, clock } = this.#parts;
     const { request, response } = state;

@@ -153,7 +153,7 @@ describe('a service', () => {
 });
 
 describe('the HTTP port', () => {
-  test('accepts only principals that the gateway has sealed for auth', async () => {
+  test('accepts only principals that the gateway has signed for auth', async () => {
     const address = auth.addresses.http ?? '';
     const path = `/guilds/${GUILD}/usage`;
     const request = { method: 'GET', path };

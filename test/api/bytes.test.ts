@@ -200,7 +200,7 @@ describe('headers that a client could forge', () => {
     expect([status, json.details.code]).toEqual([401, 'MISSING_API_KEY']);
   });
 
-  it('a service rejects requests without a sealed principal', async () => {
+  it('a service rejects requests without a signed principal', async () => {
     const direct = `http://${network.address('lookup', 'http')}/api/v1/lookup/game/7`;
     for (const headers of [{}, { 'x-api-key': key }, { 'x-guild-principal': 'e30.AAAA' }]) {
       const response = await fetch(direct, { headers });

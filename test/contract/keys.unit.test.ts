@@ -158,10 +158,10 @@ function forgeries(holder: string): string[] {
       if (!ring.purposes.includes(`principal:${audience}`)) continue;
       const request = { audience, method: 'GET', target: '/' };
       const principal = { keyId: '1', keyPrefix: '1', guildId: '1', scopes: null, legacy: true, requestId: '1' };
-      const seal = signPrincipal(signer(`principal:${audience}`), principal, request, NOW);
+      const signed = signPrincipal(signer(`principal:${audience}`), principal, request, NOW);
       try {
-        verifyPrincipal(ring, seal, request, NOW);
-        accepted.add(`seals principals for ${audience}`);
+        verifyPrincipal(ring, signed, request, NOW);
+        accepted.add(`signs principals for ${audience}`);
       } catch {
         // Rejected.
       }
@@ -175,7 +175,7 @@ test.each([
     'auth',
     [
       ...PROCESSES.auth.calls.map((name) => `calls ${name} as auth`),
-      ...PROCESSES.auth.calls.map((name) => `seals principals for ${name}`),
+      ...PROCESSES.auth.calls.map((name) => `signs principals for ${name}`),
     ].toSorted(),
   ],
   ['lookup', ['calls events as lookup']],
@@ -194,7 +194,7 @@ test.each([
   ['events', []],
   [
     'gateway',
-    ['calls auth as gateway', ...PROCESSES.gateway.signs.map((name) => `seals principals for ${name}`)].toSorted(),
+    ['calls auth as gateway', ...PROCESSES.gateway.signs.map((name) => `signs principals for ${name}`)].toSorted(),
   ],
   // The console can only call auth, which does nothing for it without the token of a session.
   ['console', ['calls auth as console']],

@@ -95,14 +95,14 @@ const callOf = (method: Method): Call => ({
 const takesTicket = ({ isAdmin, service }: Method) => isAdmin && service !== 'auth';
 
 /** The request type of a method, for a call without a message. */
-function seal(method: Method, ring: SecretRing, call: Call, now = Date.now()): string {
+function sign(method: Method, ring: SecretRing, call: Call, now = Date.now()): string {
   if (!takesTicket(method)) return createCallToken(ring, call, now);
   const { audience: service, method: path, caller: operator } = call;
   return createTicket(ring, { service, method: path, operator, digest: digestOf(Buffer.alloc(0)) }, now);
 }
 
 const good = (method: Method, change: Partial<Call> = {}, now = Date.now()) =>
-  seal(method, rings(method).own, { ...callOf(method), ...change }, now);
+  sign(method, rings(method).own, { ...callOf(method), ...change }, now);
 /** A ticket names no process, because any operator may be in it. */
 const unlessTicket = (method: Method, token: string) => (takesTicket(method) ? [] : [token]);
 
@@ -129,9 +129,9 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   'is junk': () => ['junk'],
   'is junk with a dot': () => ['e30.AAAA'],
   'is not signed': (method) => [`${good(method).split('.')[0]}.`],
-  'is signed with another secret': (method) => [seal(method, new SecretRing(['x'.repeat(32)]), callOf(method))],
+  'is signed with another secret': (method) => [sign(method, new SecretRing(['x'.repeat(32)]), callOf(method))],
   'is signed with the secret of the other kind of caller': (method) => [
-    seal(method, rings(method).other, callOf(method)),
+    sign(method, rings(method).other, callOf(method)),
   ],
   'has expired': (method) => [good(method, {}, Date.now() - MINUTE)],
   'is of the future': (method) => [good(method, {}, Date.now() + MINUTE)],
@@ -146,7 +146,7 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   },
   'names the called service itself': (method) => unlessTicket(method, good(method, { caller: method.service })),
   'is of operators, and signed with the secret of processes': (method) => [
-    seal(method, new SecretRing([network.secrets.internal]), { ...callOf(method), caller: OPERATORS }),
+    sign(method, new SecretRing([network.secrets.internal]), { ...callOf(method), caller: OPERATORS }),
   ],
   'names another method than was signed': (method) => [
     changed(good(method, { method: '/x.Y/Z' }), { method: method.path }),

@@ -21,7 +21,7 @@ const PRINCIPAL: Principal = {
   legacy: true,
   requestId: 'test',
 };
-const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
+const SIGNED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
 const MINUTE = 60_000;
 
 /** A request to a route with a value for each parameter. */
@@ -34,8 +34,8 @@ const decode = (payload: string) => JSON.parse(Buffer.from(payload, 'base64url')
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** A valid signature of other contents. */
-function changed(seal: string, change: object): string {
-  const [payload = '', mac = ''] = seal.split('.');
+function changed(signed: string, change: object): string {
+  const [payload = '', mac = ''] = signed.split('.');
   return `${encode({ ...decode(payload), ...change })}.${mac}`;
 }
 
@@ -43,40 +43,40 @@ function changed(seal: string, change: object): string {
 const FORGERIES: Record<string, (request: SignedRequest, ring: SecretRing) => string | undefined> = {
   'is not there': () => undefined,
   'is empty': () => '',
-  'is no seal': () => 'e30.AAAA',
-  'is not signed': (request, ring) => `${seal(request, ring).split('.')[0]}.`,
-  'is cut short': (request, ring) => seal(request, ring).slice(0, -4),
-  'is there twice': (request, ring) => `${seal(request, ring)}, ${seal(request, ring)}`,
-  'is signed with another secret': (request) => seal(request, new SecretRing(['x'.repeat(32)])),
-  "is signed with the administrators' secret": (request) => seal(request, new SecretRing([network.secrets.admin])),
-  'has expired': (request, ring) => seal(request, ring, Date.now() - MINUTE),
-  'is of the future': (request, ring) => seal(request, ring, Date.now() + MINUTE),
+  'is not a signed principal': () => 'e30.AAAA',
+  'is not signed': (request, ring) => `${sign(request, ring).split('.')[0]}.`,
+  'is cut short': (request, ring) => sign(request, ring).slice(0, -4),
+  'is there twice': (request, ring) => `${sign(request, ring)}, ${sign(request, ring)}`,
+  'is signed with another secret': (request) => sign(request, new SecretRing(['x'.repeat(32)])),
+  "is signed with the administrators' secret": (request) => sign(request, new SecretRing([network.secrets.admin])),
+  'has expired': (request, ring) => sign(request, ring, Date.now() - MINUTE),
+  'is of the future': (request, ring) => sign(request, ring, Date.now() + MINUTE),
   'was lengthened': (request, ring) =>
-    changed(seal(request, ring, Date.now() - MINUTE), { expiresAt: Date.now() + MINUTE }),
-  'names another guild than was signed': (request, ring) => changed(seal(request, ring), { guildId: OTHER_GUILD }),
-  'names other scopes than were signed': (request, ring) => changed(seal(request, ring), { scopes: ['sync:write'] }),
+    changed(sign(request, ring, Date.now() - MINUTE), { expiresAt: Date.now() + MINUTE }),
+  'names another guild than was signed': (request, ring) => changed(sign(request, ring), { guildId: OTHER_GUILD }),
+  'names other scopes than were signed': (request, ring) => changed(sign(request, ring), { scopes: ['sync:write'] }),
   'was for another guild': (request, ring) =>
-    seal(
+    sign(
       {
         ...request,
         target: request.target.replace(GUILD, OTHER_GUILD).concat(request.target.includes(GUILD) ? '' : '?guild'),
       },
       ring,
     ),
-  'was for another path': (request, ring) => seal({ ...request, target: `${request.target}7` }, ring),
-  'was for another query': (request, ring) => seal({ ...request, target: `${request.target}?a=b` }, ring),
+  'was for another path': (request, ring) => sign({ ...request, target: `${request.target}7` }, ring),
+  'was for another query': (request, ring) => sign({ ...request, target: `${request.target}?a=b` }, ring),
   'was for another method': (request, ring) =>
-    seal({ ...request, method: request.method === 'GET' ? 'POST' : 'GET' }, ring),
+    sign({ ...request, method: request.method === 'GET' ? 'POST' : 'GET' }, ring),
   'was for another service': (request, ring) =>
-    seal({ ...request, audience: request.audience === 'lookup' ? 'members' : 'lookup' }, ring),
+    sign({ ...request, audience: request.audience === 'lookup' ? 'members' : 'lookup' }, ring),
   'is of a version to come': (request, ring) => {
-    const payload = encode({ ...decode(seal(request, ring).split('.')[0] ?? ''), version: 2 });
+    const payload = encode({ ...decode(sign(request, ring).split('.')[0] ?? ''), version: 2 });
     const mac = ring.mac(`principal:${request.audience}`, `${payload}\n${request.method}\n${request.target}`);
     return `${payload}.${mac.toString('base64url')}`;
   },
 };
 
-function seal(request: SignedRequest, ring: SecretRing, now = Date.now()): string {
+function sign(request: SignedRequest, ring: SecretRing, now = Date.now()): string {
   return signPrincipal(ring, PRINCIPAL, request, now);
 }
 
@@ -97,33 +97,33 @@ describe('a service rejects a principal that', () => {
   it.each(Object.entries(FORGERIES))('%s, on any of its routes', async (_what, forge) => {
     const ring = new SecretRing([network.secrets.internal]);
     const answers = await Promise.all(
-      SEALED_ROUTES.map(async (route) => {
+      SIGNED_ROUTES.map(async (route) => {
         const request = requestTo(route);
         return [route.name, await answerTo(request, forge(request, ring))] as const;
       }),
     );
-    const refused = SEALED_ROUTES.map(({ name }) => [name, { status: 401, code: 'MISSING_API_KEY' }]);
+    const refused = SIGNED_ROUTES.map(({ name }) => [name, { status: 401, code: 'MISSING_API_KEY' }]);
     expect(answers).toEqual(refused);
   });
 
   it('and accepts valid principals on the same routes', async () => {
     const ring = new SecretRing([network.secrets.internal]);
     const answers = await Promise.all(
-      SEALED_ROUTES.map(async (route) => {
+      SIGNED_ROUTES.map(async (route) => {
         const request = requestTo(route);
-        return { name: route.name, ...(await answerTo(request, seal(request, ring))) };
+        return { name: route.name, ...(await answerTo(request, sign(request, ring))) };
       }),
     );
     expect(answers.filter(({ status }) => status === 401)).toEqual([]);
-    expect(new Set(SEALED_ROUTES.map(({ service }) => service)).size).toBe(7);
+    expect(new Set(SIGNED_ROUTES.map(({ service }) => service)).size).toBe(7);
     printFigure(
       'forged principals',
-      `${Object.keys(FORGERIES).length} on each of ${SEALED_ROUTES.length} routes, all refused`,
+      `${Object.keys(FORGERIES).length} on each of ${SIGNED_ROUTES.length} routes, all refused`,
     );
   });
 
   it('is missing, on an unknown path', async () => {
-    for (const audience of new Set(SEALED_ROUTES.map(({ service }) => service))) {
+    for (const audience of new Set(SIGNED_ROUTES.map(({ service }) => service))) {
       expect(await answerTo({ audience, method: 'GET', target: '/nothing' }, undefined)).toEqual({
         status: 401,
         code: 'MISSING_API_KEY',

@@ -92,14 +92,14 @@ it("with lookup's keys an attacker cannot sign a principal for any other service
     const route = ROUTES.find(({ service, method }) => service === audience && method === 'GET');
     const target = API_PREFIX + (route?.path ?? '').replace(':guildId', GUILD).replaceAll(/:[A-Za-z]+/g, '7');
     for (const ring of stolen()) {
-      const seal = signPrincipal(
+      const signed = signPrincipal(
         ring(`principal:${audience}`),
         principal,
         { audience, method: 'GET', target },
         Date.now(),
       );
       const url = `http://${network.address(audience, 'http')}${target}`;
-      statuses.add((await fetch(url, { headers: { [PRINCIPAL_HEADER]: seal } })).status);
+      statuses.add((await fetch(url, { headers: { [PRINCIPAL_HEADER]: signed } })).status);
     }
   }
   expect(HTTP).toHaveLength(6);

@@ -1,5 +1,5 @@
 import type { Figures } from './load.ts';
-import { MIXED, requestsOf, type Scenario, sealedRequestsOf } from './scenarios.ts';
+import { MIXED, requestsOf, type Scenario, signedRequestsOf } from './scenarios.ts';
 import { measureAt, nameOfRate, RATES, type Rate, type Stage, UnexpectedStatus } from './stage.ts';
 
 /** The figures of one scenario under one load, through the whole system. */
@@ -43,8 +43,8 @@ async function drive(stage: Stage, scenario: Scenario, rate: Rate): Promise<Driv
   const address = stage.system.up.services[scenario.service]?.http;
   let direct: Figures | undefined;
   if (address && rate !== undefined) {
-    const sealed = sealedRequestsOf(scenario, stage.world, stage.system.ring);
-    direct = await measure(stage, scenario, sealed, rate, new URL(address), await stage.system.processes());
+    const signed = signedRequestsOf(scenario, stage.world, stage.system.ring);
+    direct = await measure(stage, scenario, signed, rate, new URL(address), await stage.system.processes());
   }
   console.log(`${scenario.name}, ${nameOfRate(rate)}: p99 ${through.latency.p99.toFixed(2)} ms`);
   return { name: scenario.name, service: scenario.service, rate: nameOfRate(rate), through, direct };

@@ -141,7 +141,7 @@ export function requestsOf(scenario: Scenario, world: World, seed = 1): string[]
 }
 
 /** The same requests as the gateway forwards them, valid for 30 s from now. */
-export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretRing, seed = 1): string[] {
+export function signedRequestsOf(scenario: Scenario, world: World, ring: SecretRing, seed = 1): string[] {
   return make(scenario, world, seed, (request, guild) => {
     const principal = {
       keyId: guild.id,
@@ -152,8 +152,8 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
       requestId: randomUUID(),
     };
     const signedRequest = { audience: scenario.service, method: request.method, target: PREFIX + request.path };
-    const seal = signPrincipal(ring, principal, signedRequest, Date.now());
-    return toText({ ...request, headers: { ...request.headers, [PRINCIPAL_HEADER]: seal } });
+    const signed = signPrincipal(ring, principal, signedRequest, Date.now());
+    return toText({ ...request, headers: { ...request.headers, [PRINCIPAL_HEADER]: signed } });
   });
 }
 

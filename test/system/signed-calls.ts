@@ -55,7 +55,7 @@ export const TEST_SOURCE = { kind: 'api_key', id: TEST_PREFIX, requestId: 'test'
 /** The source of what follows from it later, such as the results of a job. */
 export const RESULT_SOURCE = { kind: 'api_key', id: TEST_PREFIX };
 
-/** Calls a service as the gateway does, with the principal of a key, sealed for this request. */
+/** Calls a service as the gateway does, with the principal of a key, signed for this request. */
 export async function sealedFetch(
   service: SealedService,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,

@@ -14,7 +14,7 @@ export interface Call {
   method: string;
 }
 
-interface SealedCall extends Call {
+interface SignedCall extends Call {
   /** When the call token was created, in Unix milliseconds. */
   at: number;
 }
@@ -58,10 +58,10 @@ export function verifyCallToken(
 }
 
 /** Parses the claims of a call token without verifying the signature; undefined if the token is malformed. */
-function readPayload(payload: string): SealedCall | undefined {
+function readPayload(payload: string): SignedCall | undefined {
   try {
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Partial<SealedCall> | null;
-    return typeof claims?.caller === 'string' ? (claims as SealedCall) : undefined;
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Partial<SignedCall> | null;
+    return typeof claims?.caller === 'string' ? (claims as SignedCall) : undefined;
   } catch {
     return undefined;
   }

@@ -20,9 +20,9 @@ import {
   raw,
   reset,
   sample,
-  seal,
   seen,
   server,
+  signedPrincipal,
 } from '../fixtures/sample-http.ts';
 import { StoredResponse } from '../postgres/idempotency/idempotency.ts';
 import { makeApiKey } from '../security/api-key.ts';
@@ -100,7 +100,7 @@ test('all errors of body, path, query and headers are reported together, one per
 
 test.each<[string, Call, number]>([
   ['without a principal', { body: good, headers: { [PRINCIPAL_HEADER]: undefined } }, 401],
-  ['with one for another path', { body: good, headers: { [PRINCIPAL_HEADER]: seal('POST', BOAT) } }, 401],
+  ['with one for another path', { body: good, headers: { [PRINCIPAL_HEADER]: signedPrincipal('POST', BOAT) } }, 401],
   ['to an unknown path', { body: good, path: '/api/v1/nowhere' }, 404],
   ['to the path in capitals', { body: good, path: '/api/v1/Boats' }, 404],
   ['with a trailing slash', { body: good, path: `${BOATS}/` }, 404],

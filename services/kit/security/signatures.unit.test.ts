@@ -20,11 +20,11 @@ const REQUEST: SignedRequest = { audience: 'lookup', method: 'GET', target: '/ap
 const MISSING = expect.objectContaining({ code: 'MISSING_API_KEY' });
 
 test('a principal is valid for the request that it was signed for, for 30 s with 5 s of clock leeway', () => {
-  const sealed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
+  const signed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
   for (const now of [NOW, NOW - 5_000, NOW + 35_000])
-    expect(verifyPrincipal(ring, sealed, REQUEST, now)).toEqual(PRINCIPAL);
+    expect(verifyPrincipal(ring, signed, REQUEST, now)).toEqual(PRINCIPAL);
   for (const now of [NOW - 5_001, NOW + 35_001]) {
-    expect(() => verifyPrincipal(ring, sealed, REQUEST, now)).toThrow(MISSING);
+    expect(() => verifyPrincipal(ring, signed, REQUEST, now)).toThrow(MISSING);
   }
 });
 
@@ -47,8 +47,8 @@ test.each([
   ['query', { target: '/api/v1/lookup/game/1?x=2' }],
   ['service', { audience: 'members' }],
 ])('a principal is not valid for another %s', (_what, other) => {
-  const sealed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
-  expect(() => verifyPrincipal(ring, sealed, { ...REQUEST, ...other }, NOW)).toThrow(MISSING);
+  const signed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
+  expect(() => verifyPrincipal(ring, signed, { ...REQUEST, ...other }, NOW)).toThrow(MISSING);
 });
 
 test('a principal with another guild, an added part or a damaged signature is not valid', () => {
@@ -76,9 +76,9 @@ test('a principal with another guild, an added part or a damaged signature is no
 test('secrets rotate without an interruption: both verify while both are known, the newest signs', () => {
   const [both, newest] = [new SecretRing([NEW, OLD]), new SecretRing([NEW])];
   expect(verifyPrincipal(both, signPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
-  const sealed = signPrincipal(both, PRINCIPAL, REQUEST, NOW);
-  expect(verifyPrincipal(newest, sealed, REQUEST, NOW)).toEqual(PRINCIPAL);
-  expect(() => verifyPrincipal(ring, sealed, REQUEST, NOW)).toThrow(MISSING);
+  const signed = signPrincipal(both, PRINCIPAL, REQUEST, NOW);
+  expect(verifyPrincipal(newest, signed, REQUEST, NOW)).toEqual(PRINCIPAL);
+  expect(() => verifyPrincipal(ring, signed, REQUEST, NOW)).toThrow(MISSING);
 });
 
 test('a call token is valid for one method of one service, 30 s either way, with a known secret', () => {
@@ -152,19 +152,19 @@ test('each purpose has its own key, and encrypting the same text twice gives dif
 });
 
 test('an encrypted text decrypts for its purpose, also after a secret was rotated, and not if damaged', () => {
-  const sealed = ring.encrypt('a', 'tökén');
-  expect(ring.decrypt('a', sealed)).toBe('tökén');
-  expect(new SecretRing([NEW, OLD]).decrypt('a', sealed)).toBe('tökén');
-  for (let place = 0; place < sealed.length; place++) {
-    const damaged = Buffer.from(sealed);
+  const encrypted = ring.encrypt('a', 'tökén');
+  expect(ring.decrypt('a', encrypted)).toBe('tökén');
+  expect(new SecretRing([NEW, OLD]).decrypt('a', encrypted)).toBe('tökén');
+  for (let place = 0; place < encrypted.length; place++) {
+    const damaged = Buffer.from(encrypted);
     damaged[place] = (damaged[place] ?? 0) ^ 1;
     expect(() => ring.decrypt('a', damaged)).toThrow('none of the keys decrypts this');
   }
-  for (const wrong of [sealed.subarray(0, 20), Buffer.alloc(0)]) {
+  for (const wrong of [encrypted.subarray(0, 20), Buffer.alloc(0)]) {
     expect(() => ring.decrypt('a', wrong)).toThrow('none of the keys decrypts this');
   }
-  expect(() => ring.decrypt('b', sealed)).toThrow('none of the keys decrypts this');
-  expect(() => new SecretRing([NEW]).decrypt('a', sealed)).toThrow('none of the keys decrypts this');
+  expect(() => ring.decrypt('b', encrypted)).toThrow('none of the keys decrypts this');
+  expect(() => new SecretRing([NEW]).decrypt('a', encrypted)).toThrow('none of the keys decrypts this');
 });
 
 test('a ring cannot be created without a secret', () => {

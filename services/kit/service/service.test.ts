@@ -51,9 +51,9 @@ async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', s
 function send(http: string, method: string, path: string): Promise<Response> {
   const principal = { keyId: 'k', keyPrefix: 'test', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
   const signedRequest = { audience: 'sample', method, target: path };
-  const seal = signPrincipal(new SecretRing([SECRET]), principal, signedRequest, Date.now());
+  const signed = signPrincipal(new SecretRing([SECRET]), principal, signedRequest, Date.now());
   const body = method === 'POST' ? JSON.stringify({ guild_id: GUILD, chat_id: GUILD }) : undefined;
-  const headers = { [PRINCIPAL_HEADER]: seal, ...(body ? { 'content-type': 'application/json' } : {}) };
+  const headers = { [PRINCIPAL_HEADER]: signed, ...(body ? { 'content-type': 'application/json' } : {}) };
   return fetch(`http://${http}${path}`, { method, headers, body });
 }
 

@@ -166,8 +166,8 @@ describe('POST /lookup/status', () => {
 
 test('a request that the gateway has not signed for this service is rejected', async () => {
   const request = { method: 'GET', path: '/lookup/game/7001' };
-  const sealed = { address: lookup.addresses.http ?? '', audience: 'bindings' };
-  expect((await sealedFetch(sealed, { guildId: GUILD }, request)).status).toBe(401);
+  const other = { address: lookup.addresses.http ?? '', audience: 'bindings' };
+  expect((await sealedFetch(other, { guildId: GUILD }, request)).status).toBe(401);
 });
 
 test('without its database every route responds with 503 and Retry-After', async () => {

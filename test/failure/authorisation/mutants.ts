@@ -125,7 +125,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   { check: 'limits are kept', apply: () => vi.mocked(limit.checkLimits).mockResolvedValue(undefined) },
   {
-    check: 'the principal is sealed for the request',
+    check: 'the principal is signed for the request',
     apply: () =>
       vi
         .mocked(principal.verifyPrincipal)

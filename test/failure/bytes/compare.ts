@@ -61,7 +61,7 @@ function judgeArrival(arrived: Arrival, sent: Message, caller: Caller, ring: Sec
   for (const [name, isRight] of Object.entries(OWN)) {
     if (!isRight(got.get(name), sent)) faults.push(`${name} arrived as ${JSON.stringify(got.get(name))}`);
   }
-  if (!isSigned(arrived, caller, ring)) faults.push('the principal is not sealed for it');
+  if (!isSigned(arrived, caller, ring)) faults.push('the principal is not signed for it');
   return faults;
 }
 

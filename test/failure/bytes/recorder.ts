@@ -72,7 +72,7 @@ export class Recorder {
   #record(message: Message): void {
     const guild = guildOf(message);
     if (guild === undefined) {
-      this.faults.push(`not sealed: ${message.method} ${message.target}`);
+      this.faults.push(`without a signed principal: ${message.method} ${message.target}`);
       return;
     }
     const arrival = { ...message, at: Date.now() };
@@ -96,10 +96,10 @@ export class Recorder {
 }
 
 function guildOf(message: Message): string | undefined {
-  const [sealed = '', ...more] = valuesOf(message, PRINCIPAL_HEADER);
+  const [signed = '', ...more] = valuesOf(message, PRINCIPAL_HEADER);
   if (more.length > 0) return undefined;
   try {
-    const { guildId } = JSON.parse(Buffer.from(sealed.split('.')[0] ?? '', 'base64url').toString()) as {
+    const { guildId } = JSON.parse(Buffer.from(signed.split('.')[0] ?? '', 'base64url').toString()) as {
       guildId: unknown;
     };
     return typeof guildId === 'string' ? guildId : undefined;

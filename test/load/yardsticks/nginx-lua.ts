@@ -7,7 +7,7 @@ const SHA = createHash('sha1').update(LIMITS).digest('hex');
 
 /**
  * A simple gateway in nginx and Lua: it finds the key by its hash in memory, and counts the same two limits with the
- * gateway's script in Redis. It has no scopes, guilds, allowlists, sealed principals or metrics.
+ * gateway's script in Redis. It has no scopes, guilds, allowlists, signed principals or metrics.
  */
 export function limitWithLua(keysFile: string, { hostname, port, password }: URL): string {
   return `
