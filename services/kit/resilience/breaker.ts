@@ -82,7 +82,6 @@ export class Breaker {
   readonly #circuit: CircuitBreaker<[Action]>;
   readonly #dependency: string;
   #hasProbe = false;
-  #nextProbe: NodeJS.Timeout | undefined;
 
   constructor({ dependency, isFailure, ...options }: SingleBreakerOptions) {
     const { windowMs, minCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
@@ -119,7 +118,7 @@ export class Breaker {
     };
     this.#circuit.on('halfOpen', (openMs) => {
       const jitterMs = Math.random() * PROBE_JITTER * openMs;
-      this.#nextProbe = setTimeout(() => {
+      setTimeout(() => {
         // After a failed probe the circuit opens again, and emits halfOpen again after the open time.
         this.#circuit.fire(action).catch(() => undefined);
       }, jitterMs).unref();
@@ -164,8 +163,8 @@ export class Breaker {
     return new ApiError('UNAVAILABLE', { cause: new Error(`the breaker of ${this.#dependency} is open`) });
   }
 
+  /** Stops the circuit breaker, which then rejects all calls, also a probe that its jitter still delays. */
   stop(): void {
-    clearTimeout(this.#nextProbe);
     this.#circuit.shutdown();
   }
 }
