@@ -1,13 +1,14 @@
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Idempotency } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { ChatInvites, ChatJoins } from '#platforms/chat.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { AutomaticNicknames } from './domain/automatic-nicknames.ts';
 import type { JoiningRolesOptions } from './domain/joining-roles.ts';
 import type { MemberLocks } from './domain/member-locks.ts';
 import { OAuthJoins } from './domain/oauth-joins.ts';
-import type { RoleChanges } from './domain/role-changes.ts';
 import { RoleInvites } from './domain/role-invites.ts';
 import type { RoleTasks } from './domain/role-tasks.ts';
 import type { MemberEvents } from './events.ts';
@@ -17,7 +18,7 @@ export interface JoinPartsOptions extends JoiningRolesOptions {
   database: Database;
   idempotency: Idempotency;
   locks: MemberLocks;
-  changes: RoleChanges;
+  lookup: GrpcClient<typeof LookupServiceService>;
   nicknames: AutomaticNicknames;
   roleTasks: RoleTasks;
   events: MemberEvents;

@@ -140,7 +140,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const explanations = new RoleExplanations({ database, lookup, bindings, chat });
     const locks = new MemberLocks(database, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry, events });
-    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
+    const roles = new RoleSync({ idempotency, lookup, bindings, changes: roleChanges, telemetry });
     const nicknames = new Nicknames({ database, idempotency, lookup, bindings, chat, game, telemetry, events });
     const automaticNicknames = new AutomaticNicknames({ database, nicknames, telemetry });
     const roleTasks = new RoleTasks({
@@ -166,7 +166,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       database,
       idempotency,
       locks,
-      changes: roleChanges,
+      lookup,
       bindings,
       chat,
       nicknames: automaticNicknames,

@@ -11,7 +11,8 @@ import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
 import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { guildRolesWith } from './guild-roles.ts';
-import { accountsOf, CHUNK, evaluateForJob, MAX_ATTEMPTS_PER_MEMBER, withLinks } from './job-evaluation.ts';
+import { accountsOf, CHUNK, evaluateForJob, handledMembers, MAX_ATTEMPTS_PER_MEMBER } from './job-evaluation.ts';
+import { findLink } from './links.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 import type { RoleChanges } from './role-changes.ts';
 import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
@@ -81,7 +82,7 @@ export class GroupSync {
       const { roleIds, concernsAll } = await this.#governed(run.job);
       if (roleIds.length === 0) return true;
       const page = await chat.members(guildId, after, { fresh: true });
-      const members = await withLinks(this.#options.lookup, guildId, page.members, { all: concernsAll });
+      const members = await handledMembers(this.#options.lookup, guildId, page.members, { all: concernsAll });
       for (const chunk of inBatches(members, CHUNK)) {
         if (!(await this.#syncMembers(run, chunk, roleIds))) return false;
       }
@@ -176,10 +177,10 @@ export class GroupSync {
    * because a member may meanwhile have been linked to another game account, or to none.
    */
   async #rename({ job }: JobRun, member: ListedMember, nickname: string | null | undefined): Promise<NicknameOutcome> {
-    const { nicknames, changes } = this.#options;
+    const { nicknames, lookup } = this.#options;
     if (nickname === undefined || nickname === member.nickname) return 'unchanged';
     const { guildId, attempts } = job;
-    const current = await changes.findLink(guildId, { chatId: member.chatId, gameId: undefined });
+    const current = await findLink(lookup, guildId, { chatId: member.chatId, gameId: undefined });
     if (current?.version !== member.link?.version) return 'unchanged';
     try {
       return (await nicknames.apply(guildId, member, nickname)) ? 'changed' : 'unchanged';
@@ -215,7 +216,7 @@ export class GroupSync {
     verdict: MemberVerdicts,
     roleIds: string[],
   ): Promise<Changes> {
-    const { changes, bindings } = this.#options;
+    const { changes, bindings, lookup } = this.#options;
     const only = new Set(roleIds);
     let current: Link | undefined = link;
     let verdicts = verdict;
@@ -224,7 +225,7 @@ export class GroupSync {
         .applyVerdicts({ guildId, chatId }, current, evaluatedOf(verdicts.roles), MemberLocks.patience(), { only })
         .catch(noChangesIfNotFound);
       if (done) return done.changes;
-      current = await changes.findLink(guildId, { chatId, gameId: undefined });
+      current = await findLink(lookup, guildId, { chatId, gameId: undefined });
       if (!current) return { added: [], removed: [], failed: [] };
       [verdicts = verdict] = await evaluate(bindings, guildId, [current], { chatRoleIds: roleIds, rolesOnly: true });
     }

@@ -3,6 +3,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { withLinks } from './links.ts';
 import { isAbove } from './members.ts';
 import { type EvaluatedMember, evaluate, type VerdictScope } from './verdicts.ts';
 
@@ -14,23 +15,17 @@ export const MAX_ATTEMPTS_PER_MEMBER = 4;
 const QUERY_AGAIN_MS = 1_000;
 
 /**
- * Returns the members of a page of the member list, each with its link, ordered by chat ID; without `all` only the linked
- * ones. One call to the lookup service reads all links.
+ * Returns the members of a page of the member list that a job handles, each with its link, ordered by chat ID; without
+ * `all` only the linked ones.
  */
-export async function withLinks<Member extends { chatId: string }>(
+export async function handledMembers<Member extends { chatId: string }>(
   lookup: GrpcClient<typeof LookupServiceService>,
   guildId: string,
   members: readonly Member[],
   { all = false } = {},
 ): Promise<(Member & { link: Link | undefined })[]> {
-  if (members.length === 0) return [];
-  const chatIds = members.map(({ chatId }) => chatId);
-  const { links } = await lookup.getLinks({ guildId, chatIds, gameIds: [] });
-  const byChatId = new Map(links.map((link) => [link.chatId, link]));
-  return members
-    .map((member) => ({ ...member, link: byChatId.get(member.chatId) }))
-    .filter(({ link }) => all || link)
-    .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
+  const linked = await withLinks(lookup, guildId, members);
+  return linked.filter(({ link }) => all || link).sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
 }
 
 /** Returns the accounts of a member for an evaluation. */

@@ -2,6 +2,7 @@ import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { findLink, withLinks } from './links.ts';
 import { notInGuild } from './rejections.ts';
 
 /** A member of a guild, and the member's link to a game account if there is one. */
@@ -43,12 +44,12 @@ export class Members {
 
   /** Returns one member, read without a cache. Throws NOT_FOUND if the account is not in the guild. */
   async get(guildId: string, chatId: string): Promise<LinkedMember> {
-    const [member, { links }] = await Promise.all([
+    const [member, link] = await Promise.all([
       this.#chat.member(guildId, chatId),
-      this.#lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] }),
+      findLink(this.#lookup, guildId, { chatId, gameId: undefined }),
     ]);
     if (!member) throw notInGuild();
-    return { member, link: links[0] };
+    return { member, link };
   }
 
   /** Returns the guild's roles, the highest first. */
@@ -84,7 +85,9 @@ export class Members {
     const { found, after } = await this.#walk(guildId, readPosition(position), limit, filters);
     const { verified } = filters;
     const candidates = verified === undefined ? found.slice(0, limit + 1) : found;
-    const linked = await this.#withLinks(guildId, candidates);
+    const linked = (await withLinks(this.#lookup, guildId, candidates)).map(({ link, after, above, ...member }) => {
+      return { member, link, after, above };
+    });
     const matching = verified === undefined ? linked : linked.filter(({ link }) => (link !== undefined) === verified);
     const members = matching.slice(0, limit);
     return { members, next: nextPosition(matching.length > limit ? members.at(-1) : undefined, after) };
@@ -106,17 +109,6 @@ export class Members {
       after = page.next;
     }
     return { found, after };
-  }
-
-  /** Adds to each member the link from the lookup service, with one call for all members. */
-  async #withLinks(guildId: string, members: readonly (ChatMember & Position)[]) {
-    if (members.length === 0) return [];
-    const chatIds = members.map(({ chatId }) => chatId);
-    const { links } = await this.#lookup.getLinks({ guildId, chatIds, gameIds: [] });
-    const byChatId = new Map(links.map((link) => [link.chatId, link]));
-    return members.map(({ after, above, ...member }) => {
-      return { member, link: byChatId.get(member.chatId), after, above };
-    });
   }
 }
 

@@ -13,7 +13,8 @@ import type { MemberEvents } from '../events.ts';
 import { type BegunNickname, beginNickname, endNickname, findBegunNickname } from '../store/nickname-changes.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
-import { notApplicable, notInGuild, notVerified } from './rejections.ts';
+import { linkOf } from './links.ts';
+import { notApplicable, notInGuild } from './rejections.ts';
 import type { BindingNickname } from './verdicts.ts';
 
 /** The maximum number of characters in a nickname on the chat platform. */
@@ -204,7 +205,7 @@ export class Nicknames {
   ): Promise<string> {
     const values = new Map([['chat_username', member.username]]);
     if (/\{(?:game_username|rank_name)\}/.test(template)) {
-      const link = known ?? (await this.#linkOf(guildId, member.chatId));
+      const link = known ?? (await linkOf(this.#options.lookup, guildId, { chatId: member.chatId, gameId: undefined }));
       values.set('game_username', link.gameUsername);
       if (template.includes('{rank_name}')) {
         const groupId = gameGroupId ?? (await this.#groupOf(guildId));
@@ -212,12 +213,6 @@ export class Nicknames {
       }
     }
     return template.replaceAll(/\{([^{}]*)\}/g, (field, name: string) => values.get(name) ?? field);
-  }
-
-  async #linkOf(guildId: string, chatId: string): Promise<Link> {
-    const { links } = await this.#options.lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
-    if (links[0]) return links[0];
-    throw notVerified();
   }
 
   /** Returns the group of the guild's first rank binding. Throws NOT_APPLICABLE if there is none. */

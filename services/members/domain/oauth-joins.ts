@@ -1,15 +1,16 @@
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ChatJoin, ChatJoins, ChatMember } from '#platforms/chat.ts';
-import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
 import { deleteGrants, insertGrants, type MemberName } from '../store/roles.ts';
 import type { JoinTelemetry } from '../telemetry/joins.ts';
 import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joining-roles.ts';
+import { linkOf } from './links.ts';
 import { type HeldLock, MemberLocks } from './member-locks.ts';
-import { notApplicable, notVerified } from './rejections.ts';
-import type { RoleChanges } from './role-changes.ts';
+import { notApplicable } from './rejections.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
 /** A person who allows the bot's application to add the account to a guild. */
@@ -21,7 +22,7 @@ export interface JoiningPerson extends MemberName {
 export interface OAuthJoinsOptions extends JoiningRolesOptions {
   database: Database;
   locks: MemberLocks;
-  changes: Pick<RoleChanges, 'findLink'>;
+  lookup: GrpcClient<typeof LookupServiceService>;
   joins: ChatJoins;
   nicknames: Pick<AutomaticNicknames, 'textsOf'>;
   roleTasks: Pick<RoleTasks, 'queueAll'>;
@@ -48,11 +49,10 @@ export class OAuthJoins {
 
   /** Adds an account. Returns false if it was in the guild already; then its roles are synchronised. */
   async add(person: JoiningPerson): Promise<boolean> {
-    const { locks, changes, telemetry } = this.#options;
+    const { locks, lookup, telemetry } = this.#options;
     const { guildId, chatId } = person;
     await this.check(guildId);
-    const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-    if (!link) throw notVerified();
+    const link = await linkOf(lookup, guildId, { chatId, gameId: undefined });
     const outcome = await locks.hold({ guildId, chatId }, MemberLocks.patience(), (lock) =>
       this.#add(person, link, lock),
     );

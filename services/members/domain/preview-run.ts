@@ -10,7 +10,7 @@ import { type NamedChange, type PreviewItem, type PreviewProgress, savePreview }
 import { listGrantsOf } from '../store/roles.ts';
 import { countUnfinished } from '../store/sync-jobs.ts';
 import { guildRolesWith } from './guild-roles.ts';
-import { accountsOf, CHUNK, evaluateForJob, withLinks } from './job-evaluation.ts';
+import { accountsOf, CHUNK, evaluateForJob, handledMembers } from './job-evaluation.ts';
 import { failureOf, planRoles } from './role-plan.ts';
 import { concernsUnverified, evaluatedOf } from './verdicts.ts';
 
@@ -62,7 +62,7 @@ export class PreviewRunner {
     const all = concernsUnverified([binding, ...stored.filter(({ chatRoleId }) => chatRoleId === binding.chatRoleId)]);
     for (let after: string | null = progress.position; after !== null; ) {
       const page = await chat.members(guildId, after);
-      const members = await withLinks(lookup, guildId, page.members, { all });
+      const members = await handledMembers(lookup, guildId, page.members, { all });
       for (const chunk of inBatches(members, CHUNK)) await this.#evaluateChunk(item, progress, chunk);
       after = page.next;
       if (after !== null) await this.#save(item, Object.assign(progress, { position: after }), []);

@@ -9,16 +9,11 @@ import type { MemberEvents } from '../events.ts';
 import { type BegunChanges, beginChanges, endChanges, findBegun } from '../store/role-changes.ts';
 import * as store from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
+import { findLink } from './links.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
 import { notInGuild } from './rejections.ts';
 import { type Changes, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
 import type { Evaluated } from './verdicts.ts';
-
-/** A member, identified by the chat account or by the game account. */
-export interface MemberAccount {
-  chatId: string | undefined;
-  gameId: number | undefined;
-}
 
 /** The result of synchronising the roles of one member with the guild's role bindings. */
 export interface Done {
@@ -69,13 +64,6 @@ export class RoleChanges {
     this.#options = options;
   }
 
-  async findLink(guildId: string, { chatId, gameId }: MemberAccount): Promise<Link | undefined> {
-    const chatIds = chatId === undefined ? [] : [chatId];
-    const gameIds = gameId === undefined ? [] : [gameId];
-    const { links } = await this.#options.lookup.getLinks({ guildId, chatIds, gameIds });
-    return links[0];
-  }
-
   /**
    * Changes a member's roles as the verdicts on them say. A verdict is the result of evaluating the guild's role
    * bindings for the member's link. Returns undefined if the link has changed since the evaluation. Throws MemberBusy
@@ -88,8 +76,9 @@ export class RoleChanges {
     until: number,
     options: ChangeOptions = {},
   ): Promise<Done | undefined> {
-    return this.#options.locks.hold(member, until, async (lock) => {
-      const current = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
+    const { locks, lookup } = this.#options;
+    return locks.hold(member, until, async (lock) => {
+      const current = await findLink(lookup, member.guildId, { chatId: member.chatId, gameId: undefined });
       return current?.version === link?.version
         ? this.#applyVerdicts(member, link, evaluated, lock, options)
         : undefined;

@@ -6,6 +6,7 @@ import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/look
 import { REASON_CODES, type ReasonCode } from '#proto/rest/directory.ts';
 import { listGrants, type MemberName } from '../store/roles.ts';
 import { guildRolesWith } from './guild-roles.ts';
+import { findLink } from './links.ts';
 import { notInGuild } from './rejections.ts';
 import { failureOf, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
 import { type EvaluatedMember, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
@@ -52,13 +53,12 @@ export class RoleExplanations {
   async explain(member: MemberName): Promise<{ link: Link | undefined; roles: ExplainedRole[] }> {
     const { database, lookup, chat } = this.#options;
     const { guildId, chatId } = member;
-    const [found, { links }, granted] = await Promise.all([
+    const [found, link, granted] = await Promise.all([
       chat.member(guildId, chatId),
-      lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] }),
+      findLink(lookup, guildId, { chatId, gameId: undefined }),
       listGrants(database, member),
     ]);
     if (!found) throw notInGuild();
-    const [link] = links;
     const { byRole, ...evaluated } = await this.#evaluate(guildId, { chatId, gameId: link?.gameId ?? 0 });
     const roleIds = [...new Set([...byRole.keys(), ...granted])];
     const guildRoles = await guildRolesWith(chat, guildId, roleIds);

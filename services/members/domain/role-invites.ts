@@ -1,17 +1,19 @@
 import { unixSeconds } from '#kit/clock.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { ChatInvite, ChatInviteRefusal, ChatInvites } from '#platforms/chat.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
 import { beginInvite, endInvite, findRecentInvite, type StoredInvite } from '../store/role-invites.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { JoinTelemetry } from '../telemetry/joins.ts';
 import { type JoiningRoles, type JoiningRolesOptions, joiningRoles } from './joining-roles.ts';
+import { linkOf, type MemberAccount } from './links.ts';
 import { MemberLocks } from './member-locks.ts';
-import { notApplicable, notVerified } from './rejections.ts';
-import type { MemberAccount, RoleChanges } from './role-changes.ts';
+import { notApplicable } from './rejections.ts';
 
 /** How long an invite is valid, in seconds: it is meant for a player who waits for it. */
 const MAX_AGE_SECONDS = 3_600;
@@ -30,7 +32,7 @@ export interface RoleInvitesOptions extends JoiningRolesOptions {
   database: Database;
   idempotency: Idempotency;
   locks: MemberLocks;
-  changes: Pick<RoleChanges, 'findLink'>;
+  lookup: GrpcClient<typeof LookupServiceService>;
   invites: ChatInvites;
   events: MemberEvents;
   telemetry: JoinTelemetry;
@@ -65,11 +67,10 @@ export class RoleInvites {
   }
 
   async #prepare(guildId: string, account: MemberAccount): Promise<Prepared> {
-    const { database, changes, locks, chat, telemetry } = this.#options;
+    const { database, lookup, locks, chat, telemetry } = this.#options;
     const { inviteChannelId: channelId } = await findSettings(database, guildId);
     if (channelId === undefined) throw notApplicable('Set invite_channel_id in the settings of the guild first');
-    const link = await changes.findLink(guildId, account);
-    if (!link) throw notVerified();
+    const link = await linkOf(lookup, guildId, account);
     const member = { guildId, chatId: link.chatId };
     // With the lock, two requests for one account do not create two invites.
     return locks.hold(member, MemberLocks.patience(), async (lock) => {

@@ -4,12 +4,13 @@ import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { ChatMember } from '#platforms/chat.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
-import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
+import { findLink, linkOf, type MemberAccount } from './links.ts';
 import { MemberLocks } from './member-locks.ts';
-import { notInGuild, notVerified } from './rejections.ts';
-import type { MemberAccount, RoleChanges } from './role-changes.ts';
+import { notInGuild } from './rejections.ts';
+import type { RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
 import { type BindingNickname, concernsUnverified, evaluate, evaluatedOf, nicknameOf, verdictOf } from './verdicts.ts';
 
@@ -57,6 +58,7 @@ export interface FollowOptions {
 
 export interface RoleSyncOptions {
   idempotency: Idempotency;
+  lookup: GrpcClient<typeof LookupServiceService>;
   bindings: GrpcClient<typeof BindingsServiceService>;
   changes: RoleChanges;
   telemetry: MembersTelemetry;
@@ -88,7 +90,7 @@ export class RoleSync {
   }
 
   async #preview(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
-    const link = await this.#linkOf(guildId, account);
+    const link = await linkOf(this.#options.lookup, guildId, account);
     const verdicts = await this.#evaluate(guildId, link);
     const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, evaluatedOf(verdicts));
     if (!plan) throw notInGuild();
@@ -107,10 +109,10 @@ export class RoleSync {
     { reportsFailures = true, maxRankAgeMs }: FollowOptions = {},
   ): Promise<FollowedMember | undefined> {
     const { guildId, chatId } = member;
-    const { changes } = this.#options;
+    const { changes, lookup } = this.#options;
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
-      const link = await changes.findLink(guildId, { chatId, gameId: undefined });
+      const link = await findLink(lookup, guildId, { chatId, gameId: undefined });
       const followed = link ? await this.#withLink(guildId, link, maxRankAgeMs) : await this.#withoutLink(member);
       const { verdicts, error } = followed;
       const done = await changes.applyVerdicts(member, link, evaluatedOf(verdicts), until, { reportsFailures });
@@ -154,7 +156,7 @@ export class RoleSync {
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const until = MemberLocks.patience();
     for (let start = 0; start < MAX_STARTS; start++) {
-      const link = await this.#linkOf(guildId, account);
+      const link = await linkOf(this.#options.lookup, guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };
       const done = await this.#options.changes.applyVerdicts(member, link, evaluatedOf(verdicts), until);
@@ -162,12 +164,6 @@ export class RoleSync {
       if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }
     throw changing();
-  }
-
-  async #linkOf(guildId: string, account: MemberAccount): Promise<Link> {
-    const link = await this.#options.changes.findLink(guildId, account);
-    if (link) return link;
-    throw notVerified();
   }
 
   async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {

@@ -10,6 +10,7 @@ import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts'
 import * as store from '../store/tokens.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import { newCode, newToken, readCode } from './codes.ts';
+import { findLink } from './links.ts';
 
 const PURPOSE = 'verification-token';
 const DEFAULT_TTL_SECONDS = 900;
@@ -71,8 +72,7 @@ export class VerificationTokens {
   }
 
   async #requireUnlinked(guildId: string, chatId: string): Promise<void> {
-    const { links } = await this.#options.lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
-    const [link] = links;
+    const link = await findLink(this.#options.lookup, guildId, { chatId, gameId: undefined });
     if (!link) return;
     throw new ApiError('CONFLICT', {
       message: 'The chat account is linked in this guild already',
