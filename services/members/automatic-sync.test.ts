@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Platform } from '#platforms/fixture.ts';
 import { scrape } from '#test/measure/metrics.ts';
+import { failWrites } from '#test/postgres/failing-table.ts';
 import { GUILD, MembersFixture } from './fixture.ts';
 
 // Ada has rank 50 in group 501, and the role Officer.
@@ -167,6 +168,21 @@ describe('with sync_on_rank_change', () => {
     await promote([50]);
     await nextRound();
     await expect.poll(async () => (await ada()).roles).not.toContain(DECKHAND);
+  });
+
+  test('counts the members of a page once, although its transaction was rolled back before', async () => {
+    const unchanged = async () =>
+      (await scrape(fixture.members))('members_rank_poll_members_total{outcome="unchanged"}') ?? 0;
+    await fixture.link(ADA, 7001);
+    await untilDone();
+    const before = await unchanged();
+    const repair = await failWrites(fixture.database.url, 'members.known_ranks', GUILD, 'commit');
+    await set({ sync_on_rank_change: true });
+    const failed = async () => (await fixture.query('SELECT last_error FROM members.rank_polls'))[0]?.['last_error'];
+    await expect.poll(failed).toEqual(expect.any(String));
+    await repair();
+    await expect.poll(known, { timeout: 15_000 }).toEqual([{ [GROUP]: [50] }]);
+    await expect.poll(unchanged).toBe(before + 1);
   });
 
   test('ranks that stay the same cause no role task and no write', async () => {

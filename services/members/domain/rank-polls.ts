@@ -72,7 +72,7 @@ export class RankPolls {
 
   /** Reads one page. The item ends if the guild no longer wants this; otherwise it becomes due again for the next page. */
   async #poll({ guildId, attempts, lease, data }: ClaimedItem<PollData>): Promise<void> {
-    const { database, lookup, roundMs } = this.#options;
+    const { database, lookup, telemetry, roundMs } = this.#options;
     if (!(await findSettings(database, guildId)).syncOnRankChange) return;
     const position = attempts > MAX_FAILURES ? '' : data.position;
     const groupIds = await this.#groupsOf(guildId);
@@ -82,16 +82,18 @@ export class RankPolls {
         : await lookup.listLinks({ guildId, updatedSince: 0, limit: PAGE, position, withUnlinked: false });
     const ranks = await this.#ranksOf(page.links, groupIds);
     const next = { guildId, lease, position: page.nextPosition, roundMs, pauseMs: PAGE_PAUSE_MS };
-    await database.transaction(async (transaction) => {
-      if (!(await nextRankPoll(transaction, next))) return;
+    const polled = await database.transaction(async (transaction) => {
+      if (!(await nextRankPoll(transaction, next))) return undefined;
       const before = await findKnownRanks(transaction, guildId, [...ranks.keys()]);
       const changed = [...ranks]
         .filter(([chatId, now]) => isChanged(before.get(chatId), now))
         .map(([chatId]) => chatId);
       await storeKnownRanks(transaction, guildId, [...ranks.values()]);
       await this.#options.roleTasks.queueAll(transaction, guildId, changed, 'rank');
-      this.#options.telemetry.polled({ changed: changed.length, read: ranks.size, all: page.links.length });
+      return { changed: changed.length, read: ranks.size, all: page.links.length };
     });
+    // Not in the transaction: a page whose commit fails is read and counted again.
+    if (polled) telemetry.polled(polled);
   }
 
   /** Returns the groups whose ranks decide roles in the guild. */
