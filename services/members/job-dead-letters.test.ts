@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { scrape } from '#test/measure/metrics.ts';
-import { connect } from '#test/network/grpc.ts';
+import { connect, TEST_OPERATOR } from '#test/network/grpc.ts';
 import { openTestPool } from '#test/postgres/database.ts';
 import { TEST_ADMIN_SECRETS } from '#test/system/signed-calls.ts';
 import { GUILD } from './fixture.ts';
@@ -73,6 +75,35 @@ test('a paused job that an operator skips has failed as if it was cancelled', as
     errors: [{ code: 'CANCELLED' }],
     finished_at: expect.any(Number) as number,
   });
+});
+
+test('the log names the operator who retried or cancelled a job, whatever the note of the call says', async () => {
+  const logged: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => logged.push(line) });
+  const replica = await fixture.startMembers({}, log);
+  const { client, close } = connect(
+    JobAdminServiceService,
+    'members',
+    replica.addresses.grpc ?? '',
+    fixture.clock,
+    TEST_ADMIN_SECRETS,
+  );
+  await fixture.settle(1);
+  await fixture.bindRank(DECK, { min: 10 });
+  await fixture.chat.fault('/guilds', { status: 503 });
+  const id = await fixture.newJob();
+  await fixture.paused(id);
+  const job = { guildId: GUILD, id, actor: 'Somebody Else' };
+  await client.retryJob(job);
+  await client.cancelJob(job);
+  close();
+  await replica.stop();
+  const lines = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const changes = lines.filter(({ msg }) => String(msg).endsWith('by an operator'));
+  expect(changes.map(({ msg, actor }) => [msg, actor])).toEqual([
+    ['sync job retried by an operator', TEST_OPERATOR],
+    ['sync job cancelled by an operator', TEST_OPERATOR],
+  ]);
 });
 
 test('a new job of the same group replaces a dead one, which bulk retries then leave alone', async () => {

@@ -48,7 +48,7 @@ export class JobAdmin {
   }
 
   /** Queues a paused, failed or cancelled job again. Throws NOT_FOUND and CONFLICT as the contract of RetryJob says. */
-  async retry(name: JobName, actor: string): Promise<ListedJob> {
+  async retry(name: JobName, operator: string): Promise<ListedJob> {
     const { database, telemetry, wake } = this.#options;
     const job = await database.transaction(async (transaction) => {
       await lockJobs(transaction, name.guildId);
@@ -56,20 +56,20 @@ export class JobAdmin {
       await rejectTooMany(transaction, name.guildId);
       return requeued;
     });
-    telemetry.changedByOperator('retried', name, actor);
+    telemetry.changedByOperator('retried', name, operator);
     wake();
     return job;
   }
 
   /** Cancels an unfinished job. Throws NOT_FOUND and CONFLICT as the contract of CancelJob says. */
-  async cancel(name: JobName, actor: string): Promise<ListedJob> {
+  async cancel(name: JobName, operator: string): Promise<ListedJob> {
     const { database, telemetry, events } = this.#options;
     const job = await database.transaction(async (transaction) => {
       const cancelled = jobOrThrow(await store.cancelJob(transaction, name, CANCELLED), 'cancelled');
       await recordEnd(transaction, name, events);
       return cancelled;
     });
-    telemetry.changedByOperator('cancelled', name, actor);
+    telemetry.changedByOperator('cancelled', name, operator);
     return job;
   }
 }

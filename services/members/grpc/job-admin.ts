@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Job, JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { guildId } from '#proto/rest/schemas.ts';
@@ -26,12 +27,12 @@ export function jobAdminMethods(admin: JobAdmin): GrpcHandlers<typeof JobAdminSe
       return { jobs: jobs.map(jobMessage), nextPosition: next };
     },
     async retryJob(message) {
-      const { actor, ...name } = checked(changeJob, message, 'request');
-      return { job: jobMessage(await admin.retry(name, actor)) };
+      const { guildId, id } = checked(changeJob, message, 'request');
+      return { job: jobMessage(await admin.retry({ guildId, id }, currentOperator())) };
     },
     async cancelJob(message) {
-      const { actor, ...name } = checked(changeJob, message, 'request');
-      return { job: jobMessage(await admin.cancel(name, actor)) };
+      const { guildId, id } = checked(changeJob, message, 'request');
+      return { job: jobMessage(await admin.cancel({ guildId, id }, currentOperator())) };
     },
   };
 }

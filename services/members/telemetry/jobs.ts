@@ -99,8 +99,8 @@ export class JobTelemetry {
     }
   }
 
-  changedByOperator(what: 'retried' | 'cancelled', { guildId, id }: JobName, actor: string): void {
-    this.#log.info({ guild_id: guildId, job_id: id, actor }, `sync job ${what} by an operator`);
+  changedByOperator(what: 'retried' | 'cancelled', { guildId, id }: JobName, operator: string): void {
+    this.#log.info({ guild_id: guildId, job_id: id, actor: operator }, `sync job ${what} by an operator`);
   }
 }
 

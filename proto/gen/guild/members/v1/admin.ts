@@ -56,7 +56,7 @@ export interface ListJobsResponse {
 export interface RetryJobRequest {
   guildId: string;
   id: string;
-  /** The person who makes the change, for the log. */
+  /** The operator's note for the audit log. */
   actor: string;
 }
 
@@ -67,7 +67,7 @@ export interface RetryJobResponse {
 export interface CancelJobRequest {
   guildId: string;
   id: string;
-  /** The person who makes the change, for the log. */
+  /** The operator's note for the audit log. */
   actor: string;
 }
 
