@@ -11,7 +11,7 @@ const MAX_GUILDS = 5_000;
 
 /** The roles of a mirrored guild, and the bot's rights there. */
 interface GuildFacts {
-  version: string;
+  version: number;
   roles: ChatRole[];
   roleIds: ReadonlySet<string>;
   standing: ChatStanding;

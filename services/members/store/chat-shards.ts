@@ -24,14 +24,14 @@ export interface OwnedShard extends ShardName {
 
 interface ShardRow {
   sessionId: string | null;
-  sequence: string;
+  sequence: number;
   resumeUrl: string;
   botId: string | null;
   epoch: string | null;
 }
 
 function toOwnedShard(name: ShardName, { sessionId, sequence, resumeUrl, botId, epoch }: ShardRow): OwnedShard {
-  const session = sessionId === null ? null : { sessionId, sequence: Number(sequence), resumeUrl };
+  const session = sessionId === null ? null : { sessionId, sequence, resumeUrl };
   return { ...name, session, botId, epoch };
 }
 

@@ -50,14 +50,13 @@ export async function lockSettings(transaction: Queryable, guildId: string): Pro
 }
 
 /** Returns up to `limit` guilds, after a guild, whose settings name universes to which bans are mirrored. */
-export async function listMirroringGuilds(on: Queryable, after: string, limit: number): Promise<MirroringGuild[]> {
-  const rows = await on.query<Omit<MirroringGuild, 'universeIds'> & { universeIds: (number | string)[] }>(
+export function listMirroringGuilds(on: Queryable, after: string, limit: number): Promise<MirroringGuild[]> {
+  return on.query(
     `SELECT guild_id AS "guildId", mirror_bans_universe_ids AS "universeIds", mirror_bans_exclude_alts AS "excludeAlts"
      FROM members.guild_settings
      WHERE guild_id > $1 AND mirror_bans_universe_ids <> '{}' ORDER BY guild_id LIMIT $2`,
     [after, limit],
   );
-  return rows.map(({ universeIds, ...row }) => ({ ...row, universeIds: universeIds.map(Number) }));
 }
 
 /** Returns up to `limit` guilds, after a guild, whose mutes are mirrored to timeouts. */

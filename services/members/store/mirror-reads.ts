@@ -7,7 +7,7 @@ export interface MirroredGuild {
   /** True while the websocket keeps the guild and its members current. */
   isLive: boolean;
   epoch: string;
-  version: string;
+  version: number;
   /** True if a use of the guild was noted within the last day. */
   isUsed: boolean;
   botId: string;
@@ -55,7 +55,7 @@ const FIND_GUILD_DATA = prepared(
 
 /** What the mirror has of a guild. */
 export interface GuildData {
-  version: string;
+  version: number;
   ownerId: string | null;
   roles: unknown;
   botRoles: string[];
@@ -82,12 +82,10 @@ const FIND_MEMBER = prepared(
    LEFT JOIN members.mirror_members AS m ON m.guild_id = requested.guild_id AND m.chat_id = $2`,
 );
 
-interface MemberRow extends MirroredGuild, Omit<ChatMember, 'joinedAt'> {
-  /** A bigint, which is read as a string. */
-  joinedAt: string | null;
+interface MemberRow extends MirroredGuild, ChatMember {
   hasGuild: boolean;
   hasMember: boolean;
-  memberVersion: string | null;
+  memberVersion: number | null;
   isOfEpoch: boolean;
   isRecent: boolean;
   isUsable: boolean;
@@ -99,7 +97,7 @@ export interface FoundMember {
   guild: MirroredGuild | undefined;
   member: MirroredMember | undefined;
   /** The version of the member's row, which is also there for some minutes after the member left; null without a row. */
-  version: string | null;
+  version: number | null;
 }
 
 export async function findMember(
@@ -111,7 +109,6 @@ export async function findMember(
   if (!row) return { guild: undefined, member: undefined, version: null };
   const { isLive, epoch, version, isUsed, botId } = row;
   const { username, nickname, roles, joinedAt, timeoutUntil, isOfEpoch, isRecent, isUsable } = row;
-  const joined = joinedAt === null ? null : Number(joinedAt);
   return {
     guild: row.hasGuild ? { isLive, epoch, version, isUsed, botId } : undefined,
     member: row.hasMember
@@ -120,7 +117,7 @@ export async function findMember(
           username,
           nickname,
           roles,
-          joinedAt: joined,
+          joinedAt,
           timeoutUntil,
           isOfEpoch,
           isRecent,
@@ -157,7 +154,7 @@ export async function storeRead(
   on: Queryable,
   guildId: string,
   { chatId, username, nickname, roles, joinedAt, timeoutUntil }: ChatMember,
-  { epoch, version, ageMs }: { epoch: string | null; version: string | null; ageMs: number },
+  { epoch, version, ageMs }: { epoch: string | null; version: number | null; ageMs: number },
 ): Promise<void> {
   // A row that was not there when the read began, and is now, comes from an event or from another read: no row has the
   // version NULL.
@@ -175,7 +172,7 @@ export async function storeRead(
 }
 
 /** Deletes the row of somebody who is not a member any more, unless it has changed since `version` was read. */
-export async function deleteRead(on: Queryable, { guildId, chatId }: MemberName, version: string): Promise<void> {
+export async function deleteRead(on: Queryable, { guildId, chatId }: MemberName, version: number): Promise<void> {
   await on.query(
     'DELETE FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND version = $3 AND left_at IS NULL',
     [guildId, chatId, version],
@@ -183,8 +180,8 @@ export async function deleteRead(on: Queryable, { guildId, chatId }: MemberName,
 }
 
 /** Returns the version of a member's row; undefined if the mirror does not have the member. */
-export async function findVersion(on: Queryable, { guildId, chatId }: MemberName): Promise<string | undefined> {
-  const [row] = await on.query<{ version: string }>(
+export async function findVersion(on: Queryable, { guildId, chatId }: MemberName): Promise<number | undefined> {
+  const [row] = await on.query<{ version: number }>(
     'SELECT version FROM members.mirror_members WHERE guild_id = $1 AND chat_id = $2 AND left_at IS NULL',
     [guildId, chatId],
   );
@@ -198,7 +195,7 @@ export async function findVersion(on: Queryable, { guildId, chatId }: MemberName
 export async function storeOwnChange(
   on: Queryable,
   { guildId, chatId }: MemberName,
-  version: string,
+  version: number,
   change: { roleId: string; give: boolean } | { nickname: string | null },
 ): Promise<void> {
   const [set, value, ...rest] =

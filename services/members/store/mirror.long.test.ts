@@ -66,7 +66,7 @@ const inTransaction = (on: Queryable): Transaction => ({
   afterCommit: () => undefined,
 });
 const guild = { guildId, ownerId: null, roles: [{ id: ROLE }] };
-const read = { epoch: null, version: '1', ageMs: 5 };
+const read = { epoch: null, version: 1, ageMs: 5 };
 const GUILD_AND_SHARD = ['mirror_guilds_pkey', 'chat_shards_pkey'];
 
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
@@ -80,9 +80,9 @@ const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['markGuildUsed', (on) => reads.markGuildUsed(on, guildId), ['mirror_guilds_pkey']],
   ['markMemberUsed', (on) => reads.markMemberUsed(on, name), ['mirror_members_pkey']],
   ['storeRead', (on) => reads.storeRead(on, guildId, chatMember, read), []],
-  ['deleteRead', (on) => reads.deleteRead(on, name, '1'), ['mirror_members_pkey']],
+  ['deleteRead', (on) => reads.deleteRead(on, name, 1), ['mirror_members_pkey']],
   ['findVersion', (on) => reads.findVersion(on, name), ['mirror_members_pkey']],
-  ['storeOwnChange', (on) => reads.storeOwnChange(on, name, '1', { nickname: 'Ada' }), ['mirror_members_pkey']],
+  ['storeOwnChange', (on) => reads.storeOwnChange(on, name, 1, { nickname: 'Ada' }), ['mirror_members_pkey']],
   ['setUnavailable', (on) => events.setUnavailable(on, guildId), ['mirror_guilds_pkey']],
   ['deleteGuild', (on) => events.deleteGuild(on, guildId), ['mirror_guilds_pkey']],
   ['updateGuild', (on) => events.updateGuild(on, guild), ['mirror_guilds_pkey']],
