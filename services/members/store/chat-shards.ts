@@ -108,10 +108,13 @@ export async function renewShard(
   return renewed.length > 0;
 }
 
-/** Gives a shard away, so that another process can resume its session at once. */
+/**
+ * Gives a shard away, so that another process can resume its session at once. The end of the lease stays stored, because
+ * `findShardCount` finds by it with how many shards processes were connected last.
+ */
 export async function releaseShard(on: Queryable, { shardCount, shardId }: ShardName, holder: string): Promise<void> {
   await on.query(
-    `UPDATE members.chat_shards SET holder = NULL, leased_until = '-infinity',
+    `UPDATE members.chat_shards SET holder = NULL, leased_until = clock_timestamp(),
        live_until = least(live_until, clock_timestamp())
      WHERE shard_count = $1 AND shard_id = $2 AND holder = $3`,
     [shardCount, shardId, holder],
