@@ -74,13 +74,13 @@ export interface ClaimedItem<Data extends object = object> extends ItemKey {
 export type TakenItem = Omit<ClaimedItem, 'signal'>;
 
 /**
- * Thrown by a handler that stopped because `signal` was aborted. The item becomes due immediately, and the attempt does
- * not count.
+ * Thrown by a handler that stopped before the end, because `signal` was aborted or to give its slot to other items. The
+ * item becomes due immediately, after the items that are due already, and the attempt does not count.
  */
 export class Interrupted extends Error {}
 
 /**
- * The end of an attempt. `released`: the handler was interrupted. `lost`: another process, a newer version of the item
+ * The end of an attempt. `released`: the handler threw `Interrupted`. `lost`: another process, a newer version of the item
  * or an operator took the lease away.
  */
 export interface AttemptEnd {

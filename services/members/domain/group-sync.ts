@@ -17,6 +17,7 @@ import { MemberBusy, MemberLocks } from './member-locks.ts';
 import type { RoleChanges } from './role-changes.ts';
 import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
+import type { TimeSlice } from './time-slice.ts';
 import { concernsUnverified, evaluate, evaluatedOf, nicknameOf, type VerdictScope } from './verdicts.ts';
 
 /** The maximum number of errors that a synchronisation job stores and reports. */
@@ -46,6 +47,8 @@ export interface JobRun {
   save(synced?: readonly SyncedRoles[]): Promise<void>;
   /** Aborted when this process must stop running the job before it handles the next member. */
   signal: AbortSignal;
+  /** Is over when the run must end before it handles the next members. */
+  slice: Pick<TimeSlice, 'isOver'>;
 }
 
 export interface GroupSyncOptions {
@@ -72,18 +75,20 @@ export class GroupSync {
   }
 
   /**
-   * Continues a synchronisation job after the last member that it handled. Returns false if the job was stopped before
-   * the end. Any error pauses the job.
+   * Continues a synchronisation job after the last member that it handled. Returns false if it ended earlier, because
+   * its time is over or this process must stop. Any error pauses the job.
    */
   async run(run: JobRun): Promise<boolean> {
     const { chat } = this.#options;
     const { guildId } = run.job;
     for (let after: string | null = run.progress.position; after !== null; ) {
+      if (run.slice.isOver) return false;
       const { roleIds, concernsAll } = await this.#governed(run.job);
       if (roleIds.length === 0) return true;
       const page = await chat.members(guildId, after, { fresh: true });
       const members = await handledMembers(this.#options.lookup, guildId, page.members, { all: concernsAll });
       for (const chunk of inBatches(members, CHUNK)) {
+        if (run.slice.isOver) return false;
         if (!(await this.#syncMembers(run, chunk, roleIds))) return false;
       }
       after = page.next;

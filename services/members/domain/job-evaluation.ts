@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { Interrupted } from '#kit/queue/definition.ts';
 import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { withLinks } from './links.ts';
@@ -47,7 +48,7 @@ export interface JobEvaluation {
 /**
  * Asks the bindings service which roles each member should have. If the game platform returned the data of some members
  * only, for example because of its rate limit, the others are evaluated again, as long as each call returns the data of
- * more members. Throws PLATFORM_ERROR if data of too many members is missing then.
+ * more members. Throws PLATFORM_ERROR if data of too many members is missing then, and Interrupted if the signal is aborted.
  */
 export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberVerdicts[]> {
   const { bindings, guildId, members, scope, signal } = evaluation;
@@ -57,6 +58,7 @@ export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberV
     if (missing.length === 0 || missing.length >= before) break;
     before = missing.length;
     await sleep(QUERY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) break;
     const again = await evaluate(
       bindings,
       guildId,
@@ -65,6 +67,8 @@ export async function evaluateForJob(evaluation: JobEvaluation): Promise<MemberV
     );
     for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;
   }
+  // Data that is missing because the process stops is no failure.
+  if (signal.aborted) throw new Interrupted();
   rejectIncomplete(evaluation.attempts, verdicts);
   return verdicts;
 }

@@ -10,6 +10,7 @@ import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
 import { continueJob, recordEnd, skipJob } from './job-admin.ts';
+import { TimeSlice } from './time-slice.ts';
 
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
@@ -23,6 +24,8 @@ export interface JobQueueOptions {
   events: MemberEvents;
   /** Seconds without progress after which a synchronisation job fails permanently. */
   giveUpSeconds: number;
+  /** Milliseconds after which a job gives its slot to the jobs of other guilds. */
+  sliceMs?: number;
 }
 
 /**
@@ -31,8 +34,8 @@ export interface JobQueueOptions {
 class LostJob extends Error {}
 
 /**
- * The queue that runs synchronisation jobs, one job of a guild at a time. Any error pauses a job, which later continues
- * at its stored position.
+ * The queue that runs synchronisation jobs, one job of a guild at a time. A job that is not done after its time slice goes
+ * behind the other due jobs. Any error pauses a job. Both continue at their stored position.
  */
 export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
   const { database, telemetry, events, giveUpSeconds } = options;
@@ -71,10 +74,11 @@ function delayMs(attempts: number, { retryAfter = 0 }: ApiError): number {
   return Math.max(backoffMs(attempts, BACKOFF), Math.min(BACKOFF.maxMs, 1000 * retryAfter));
 }
 
-async function run(item: JobItem, { database, groupSync, telemetry, events }: JobQueueOptions): Promise<void> {
+async function run(item: JobItem, { database, groupSync, telemetry, events, sliceMs }: JobQueueOptions): Promise<void> {
   const { guildId, id, signal, data } = item;
   const { gameGroupId, position, done, changed, failed, errors, failedAttempts } = data;
   const job = { guildId, id, gameGroupId, attempts: failedAttempts };
+  const slice = new TimeSlice(signal, sliceMs);
   const progress = { position, done, changed, failed, errors: [...errors] };
   const saved = { ...progress, errorCount: errors.length };
   const save = async (synced: readonly SyncedRoles[] = []) => {
@@ -96,10 +100,11 @@ async function run(item: JobItem, { database, groupSync, telemetry, events }: Jo
     });
     Object.assign(saved, progress, { errorCount: progress.errors.length });
     job.attempts = 0;
+    slice.advanced();
   };
   telemetry.taken(item);
   if (!(await store.startJob(database, item))) throw new LostJob();
-  const work = () => groupSync.run({ job, progress, save, signal });
+  const work = () => groupSync.run({ job, progress, save, signal, slice });
   const isComplete = await withPurpose('job', () => withEventSource(sourceOfResults(data.source), work));
   if (!isComplete) throw new Interrupted();
 }

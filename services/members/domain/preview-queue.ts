@@ -24,7 +24,8 @@ export interface PreviewQueueOptions {
 }
 
 /**
- * The queue that runs previews. An error pauses a preview, which later continues at its stored position. A preview that
+ * The queue that runs previews. A preview that is not done after its time slice goes behind the other due previews, and an
+ * error pauses it; both continue at their stored position. A preview that
  * cannot succeed fails; it never becomes a dead letter, because nobody has to repair anything.
  */
 export function previewQueue({ database, runner, telemetry }: PreviewQueueOptions): QueueDefinition<store.PreviewData> {

@@ -12,6 +12,7 @@ import { countUnfinished } from '../store/sync-jobs.ts';
 import { guildRolesWith } from './guild-roles.ts';
 import { accountsOf, CHUNK, evaluateForJob, handledMembers } from './job-evaluation.ts';
 import { failureOf, planRoles } from './role-plan.ts';
+import { TimeSlice } from './time-slice.ts';
 import { concernsUnverified, evaluatedOf } from './verdicts.ts';
 
 /** The maximum number of members that a preview names. */
@@ -32,6 +33,8 @@ export interface PreviewRunnerOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   bindings: GrpcClient<typeof BindingsServiceService>;
   chat: ChatPlatform;
+  /** Milliseconds after which a preview gives its slot to the previews of other guilds. */
+  sliceMs?: number;
 }
 
 /**
@@ -51,8 +54,9 @@ export class PreviewRunner {
    * has to stop before the end, and the errors of platforms and services.
    */
   async run(item: PreviewItem): Promise<void> {
-    const { chat, lookup } = this.#options;
-    const { guildId, data } = item;
+    const { chat, lookup, sliceMs } = this.#options;
+    const { guildId, data, signal } = item;
+    const slice = new TimeSlice(signal, sliceMs);
     const progress: PreviewProgress & { namedCount: number } = { ...data };
     // Previews of the previous release have no conditions.
     const empty = { conditions: [], authority: Authority.AUTHORITY_UNSPECIFIED };
@@ -61,11 +65,18 @@ export class PreviewRunner {
     const { bindings: stored } = await this.#options.bindings.listBindings({ guildId });
     const all = concernsUnverified([binding, ...stored.filter(({ chatRoleId }) => chatRoleId === binding.chatRoleId)]);
     for (let after: string | null = progress.position; after !== null; ) {
+      if (slice.isOver) throw new Interrupted();
       const page = await chat.members(guildId, after);
       const members = await handledMembers(lookup, guildId, page.members, { all });
-      for (const chunk of inBatches(members, CHUNK)) await this.#evaluateChunk(item, progress, chunk);
+      for (const chunk of inBatches(members, CHUNK)) {
+        if (slice.isOver) throw new Interrupted();
+        await this.#evaluateChunk(item, progress, chunk);
+        slice.advanced();
+      }
       after = page.next;
-      if (after !== null) await this.#save(item, Object.assign(progress, { position: after }), []);
+      if (after === null) return;
+      await this.#save(item, Object.assign(progress, { position: after }), []);
+      slice.advanced();
     }
   }
 
@@ -88,7 +99,6 @@ export class PreviewRunner {
     const scope = { chatRoleIds: roleIds, rolesOnly: true, ...planned };
     const attempts = item.attempts - 1;
     const verdicts = await evaluateForJob({ bindings, guildId, members, scope, attempts, signal });
-    if (signal.aborted) throw new Interrupted();
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     const named: NamedChange[] = [];

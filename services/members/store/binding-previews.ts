@@ -99,11 +99,14 @@ export async function findPreview(on: Queryable, { guildId, id }: JobName): Prom
 const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 const lease = ({ guildId, id, lease: holder }: PreviewItem) => [guildId, id, holder];
 
-/** Marks a preview as started. Returns false if the lease was lost. */
+/**
+ * Marks a preview as started. Returns false if the lease was lost. The first attempt since the preview was released begins
+ * the time without progress anew: the preview has waited for its turn.
+ */
 export async function startPreview(on: Queryable, item: PreviewItem): Promise<boolean> {
   const started = await on.query(
     `UPDATE members.binding_previews SET started_at = coalesce(started_at, now),
-       progressed_at = CASE WHEN started_at IS NULL THEN now ELSE progressed_at END
+       progressed_at = CASE WHEN started_at IS NULL OR attempts = 1 THEN now ELSE progressed_at END
      FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
     lease(item),
   );

@@ -120,6 +120,27 @@ function itemOf({ guildId, id }: jobs.JobName): jobs.JobItem {
   return { guildId, id, attempts: 1, lease: randomUUID(), signal: new AbortController().signal, data };
 }
 
+test('the time for which a job waits for its turn after a time slice is no time without progress', async () => {
+  const job = await newJob('910000000000000020');
+  const waits = () =>
+    database.query(`UPDATE members.sync_jobs SET progressed_at = now() - interval '2 hours' WHERE id = $1`, [job.id]);
+  const slice = await taken(job);
+  await jobs.startJob(database, slice);
+  await jobs.saveProgress(database, slice, progress);
+  await queue(database).release(slice);
+  await waits();
+  const next = await taken(job);
+  await jobs.startJob(database, next);
+  expect(await queue(database).fail(next, failure)).toBe('queued');
+  // The time of failed attempts is.
+  await waits();
+  await database.query(`UPDATE members.sync_jobs SET due_at = 'epoch' WHERE id = $1`, [job.id]);
+  const retried = await taken(job);
+  await jobs.startJob(database, retried);
+  expect(await queue(database).fail(retried, failure)).toBe('dead');
+  await remove(job);
+});
+
 test('of workers that take a job at the same time one gets it', async () => {
   const job = await newJob('910000000000000002');
   const claimed = await Promise.all(Array.from({ length: 8 }, () => take(job)));

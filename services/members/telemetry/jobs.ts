@@ -95,7 +95,7 @@ export class JobTelemetry {
       case 'lost':
         return this.#log.warn(namesOf(item), 'sync job was taken over by another process or cancelled');
       default:
-        return this.#log.info(namesOf(item), 'sync job released, so that another process continues it');
+        return this.#log.info(namesOf(item), 'sync job released before its end, will continue');
     }
   }
 
