@@ -16,6 +16,17 @@ const BACKOFF = { minMs: 2_000, maxMs: 30_000 };
 const SYNC_WAIT_MS = 5_000;
 /** Seconds without progress after which a preview fails: somebody waits for the result. */
 const GIVE_UP_SECONDS = 600;
+/**
+ * The attempts without progress after which a preview may fail at the start of the next one. A few, because an update or
+ * an outage of the installation also ends attempts, and may last for longer than `GIVE_UP_SECONDS`.
+ */
+const MIN_ATTEMPTS = 3;
+const WORKERS_DIED: JobError = {
+  chat_id: null,
+  role_id: null,
+  code: 'INTERNAL',
+  message: 'The processes that computed the preview ended before it was done',
+};
 
 export interface PreviewQueueOptions {
   database: Queryable;
@@ -46,6 +57,7 @@ export function previewQueue({ database, runner, telemetry }: PreviewQueueOption
     async handle(item) {
       try {
         if (!(await store.startPreview(database, item))) return;
+        if (await isGivenUp(database, item)) return telemetry.workersDied(item);
         await withPurpose('job', () => runner.run(item));
         await store.completePreview(database, item);
       } catch (error) {
@@ -55,6 +67,16 @@ export function previewQueue({ database, runner, telemetry }: PreviewQueueOption
     },
     settled: (item, end) => telemetry.settled(item, end),
   };
+}
+
+/**
+ * Fails a preview that has made no progress for too long, although it was attempted several times: an attempt that kills
+ * its worker, for example because it needs too much memory, never reports an error. Returns true if it has failed.
+ */
+async function isGivenUp(database: Queryable, item: store.PreviewItem): Promise<boolean> {
+  if (item.attempts <= MIN_ATTEMPTS) return false;
+  const failure = { cause: WORKERS_DIED, keepsCause: true, always: false, seconds: GIVE_UP_SECONDS };
+  return store.failPreview(database, item, failure);
 }
 
 /** Stores the cause of an error. Returns true if the preview has thereby failed, and false if it has to be retried. */

@@ -148,17 +148,25 @@ export async function pausePreview(
   );
 }
 
-/** Marks a preview as failed if `always` is set, or if it has made no progress for so many seconds. */
+/**
+ * Marks a preview as failed if `always` is set, or if it has made no progress for so many seconds. With `keepsCause` the
+ * error of an earlier attempt stays stored as the cause.
+ */
 export async function failPreview(
   on: Queryable,
   item: PreviewItem,
-  { cause, always, seconds }: { cause: JobError; always: boolean; seconds: number },
+  {
+    cause,
+    keepsCause = false,
+    always,
+    seconds,
+  }: { cause: JobError; keepsCause?: boolean; always: boolean; seconds: number },
 ): Promise<boolean> {
   const failed = await on.query(
-    `UPDATE members.binding_previews SET state = 'skipped', cause = $4, holder = NULL, leased_until = NULL,
-       finished_at = clock_timestamp()
+    `UPDATE members.binding_previews SET state = 'skipped', cause = CASE WHEN $7 THEN coalesce(cause, $4::jsonb) ELSE $4::jsonb END,
+       holder = NULL, leased_until = NULL, finished_at = clock_timestamp()
      WHERE ${HELD} AND ($5 OR progressed_at < clock_timestamp() - $6 * interval '1 second') RETURNING 1`,
-    [...lease(item), cause, always, seconds],
+    [...lease(item), cause, always, seconds, keepsCause],
   );
   return failed.length > 0;
 }

@@ -15,6 +15,12 @@ export class PreviewTelemetry {
     this.#log.info({ guild_id: guildId, job_id: id }, 'binding preview queued');
   }
 
+  /** Logs that a preview has failed because attempts ended without an outcome, as if it killed the processes. */
+  workersDied({ guildId, id, attempts }: PreviewItem): void {
+    const line = { guild_id: guildId, job_id: id, attempts };
+    this.#log.error(line, 'binding preview failed, because it made no progress and its workers may have died');
+  }
+
   /** Logs how an attempt at a preview ended. */
   settled({ guildId, id, attempts }: PreviewItem, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, job_id: id, attempts, outcome };
