@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { GUILD } from './fixture.ts';
 import { chatIdOf, crew, DECK, GROUP, OTHER } from './fixtures/crew.ts';
-import { JobsFixture } from './fixtures/jobs.ts';
+import { JobsFixture, until } from './fixtures/jobs.ts';
 
 const RENAME = 'PATCH /api/v10/guilds/:guild/members/:user';
+const LIST = 'GET /api/v10/guilds/:guild/members';
 const MEMBERSHIPS = 'GET /cloud/v2/groups/:group/memberships';
 
 const fixture = new JobsFixture();
@@ -20,6 +21,14 @@ const setTemplate = (nickname_template: string) => fixture.patch(`/guilds/${GUIL
 async function nicknames(): Promise<(string | null)[]> {
   const world = (await (await fetch(`${fixture.chat.url}/__world`)).json()) as ReturnType<typeof crew>;
   return world.chat.guilds.flatMap(({ members }) => members.map(({ nick }) => nick));
+}
+
+/** Changes the nickname of a member as a person does. */
+async function rename(member: number, nick: string): Promise<void> {
+  const headers = { authorization: 'Bot token', 'content-type': 'application/json' };
+  const url = `${fixture.chat.url}/api/v10/guilds/${GUILD}/members/${chatIdOf(member)}`;
+  const { status } = await fetch(url, { method: 'PATCH', headers, body: JSON.stringify({ nick }) });
+  expect(status).toBe(200);
 }
 
 /** A world of three members: the first has the role already, the second nothing, the third the role and the nickname. */
@@ -45,6 +54,33 @@ test('a job sets the nicknames with the roles, reads all ranks with one call, an
   await fixture.advance(60_000);
   expect(await fixture.run()).toMatchObject({ state: 'done', done: 3, changed: 0, failed: 0 });
   expect((await fixture.chat.calls())[RENAME]).toBeUndefined();
+});
+
+test('a nickname that was changed by hand since the job listed the members is what the job changes', async () => {
+  const all = world();
+  Object.assign(all.chat.guilds[0]?.members[2] as object, { nick: null });
+  await fixture.settle(all);
+  await fixture.bindRank(DECK, { min: 10 });
+  await setTemplate('{game_username}');
+  await fixture.query(`DELETE FROM members.events`);
+  // The members are listed before their ranks are read.
+  await fixture.game.fault('/memberships', { delay_ms: 1_000, times: 1 });
+  const id = await fixture.newJob();
+  await until(async () => ((await fixture.chat.calls())[LIST] ?? 0) > 0);
+  await rename(1, 'User1');
+  await rename(2, 'By hand');
+  await rename(3, 'By hand');
+  await fixture.chat.forget();
+  expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 3, changed: 2, failed: 0 });
+  expect(await nicknames()).toEqual(['User1', 'User2', 'User3']);
+  expect((await fixture.chat.calls())[RENAME]).toBe(2);
+  const changes = await fixture.query(
+    `SELECT data FROM members.events WHERE type = 'nickname.changed' ORDER BY number`,
+  );
+  expect(changes.map(({ data }) => data)).toEqual([
+    { chat_id: chatIdOf(2), from: 'By hand', to: 'User2' },
+    { chat_id: chatIdOf(3), from: 'By hand', to: 'User3' },
+  ]);
 });
 
 test('a job of one group uses the template of the first binding of the guild that matches', async () => {

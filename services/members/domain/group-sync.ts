@@ -12,22 +12,23 @@ import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
 import type { AutomaticNicknames } from './automatic-nicknames.ts';
 import { guildRolesWith } from './guild-roles.ts';
 import { accountsOf, CHUNK, evaluateForJob, handledMembers, MAX_ATTEMPTS_PER_MEMBER } from './job-evaluation.ts';
+import { countMember, type NicknameOutcome } from './job-progress.ts';
 import { findLink } from './links.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
-import type { RoleChanges } from './role-changes.ts';
-import { type Changes, planRoles, type RoleFailure } from './role-plan.ts';
+import type { Done, RoleChanges } from './role-changes.ts';
+import { type Changes, planRoles } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import type { TimeSlice } from './time-slice.ts';
 import { concernsUnverified, evaluate, evaluatedOf, nicknameOf, type VerdictScope } from './verdicts.ts';
 
-/** The maximum number of errors that a synchronisation job stores and reports. */
-const MAX_ERRORS = 100;
-
 /** A member from a page of the chat platform's member list, with the roles and the nickname that the page shows. */
 type ListedMember = ChatMember & { link: Link | undefined };
 
-/** What a job did with a member's nickname; the error if the chat platform failed to set it. */
-type NicknameOutcome = 'changed' | 'unchanged' | ApiError;
+/** What a job changed of a member's roles, and the member as it was read for that; undefined if it was not read. */
+interface Changed {
+  changes: Changes;
+  current?: ChatMember | undefined;
+}
 
 /** The roles that a job changes, and whether their bindings concern members without a game account. */
 interface Governed {
@@ -140,15 +141,16 @@ export class GroupSync {
         isVerified: member.link !== undefined,
       });
       const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0 && !begun.has(member.chatId);
-      const changes: Changes | undefined = isRight
-        ? { added: [], removed: [], failed: plan.failed }
+      const changed: Changed | undefined = isRight
+        ? { changes: { added: [], removed: [], failed: plan.failed } }
         : await this.#whenUnlocked(run, () => this.#change(guildId, member, verdict, roleIds));
-      if (!changes) return false;
+      if (!changed) return false;
+      const { changes, current } = changed;
       if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < MAX_ATTEMPTS_PER_MEMBER) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
-      const nickname = await this.#rename(run, member, nicknames[index]);
-      count(run.progress, member, { ...changes, nickname }, verdict);
+      const nickname = await this.#rename(run, member, current, nicknames[index]);
+      countMember(run.progress, member, { ...changes, nickname }, verdict);
       if (isRight) failed.push({ guildId, chatId: member.chatId, gameId: member.link?.gameId ?? null, changes });
       if (!isRight || nickname === 'changed') {
         await run.save(failed);
@@ -178,16 +180,25 @@ export class GroupSync {
   }
 
   /**
-   * Sets the nickname of a member if it differs from the one that the member list shows. The member's link is read again,
-   * because a member may meanwhile have been linked to another game account, or to none.
+   * Sets the nickname of a member if it differs from the current one, or from the one that the member list shows if
+   * nothing else is known. The member and its link are read again before that: the list is old by now, and the nickname may
+   * have been changed, or the member linked to another game account, or to none.
    */
-  async #rename({ job }: JobRun, member: ListedMember, nickname: string | null | undefined): Promise<NicknameOutcome> {
-    const { nicknames, lookup } = this.#options;
-    if (nickname === undefined || nickname === member.nickname) return 'unchanged';
+  async #rename(
+    { job }: JobRun,
+    listed: ListedMember,
+    current: ChatMember | undefined,
+    nickname: string | null | undefined,
+  ): Promise<NicknameOutcome> {
+    const { nicknames, lookup, chat } = this.#options;
+    if (nickname === undefined || nickname === (current ?? listed).nickname) return 'unchanged';
     const { guildId, attempts } = job;
-    const current = await findLink(lookup, guildId, { chatId: member.chatId, gameId: undefined });
-    if (current?.version !== member.link?.version) return 'unchanged';
+    const { chatId } = listed;
+    const link = await findLink(lookup, guildId, { chatId, gameId: undefined });
+    if (link?.version !== listed.link?.version) return 'unchanged';
     try {
+      const member = current ?? (await chat.member(guildId, chatId));
+      if (!member || member.nickname === nickname) return 'unchanged';
       return (await nicknames.apply(guildId, member, nickname)) ? 'changed' : 'unchanged';
     } catch (thrown) {
       const error = asApiError(thrown);
@@ -200,7 +211,7 @@ export class GroupSync {
    * Repeats a change of a member's roles until no other synchronisation holds the member's lock. Returns undefined if
    * the job was stopped while it waited.
    */
-  async #whenUnlocked(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
+  async #whenUnlocked(run: JobRun, change: () => Promise<Changed>): Promise<Changed | undefined> {
     while (!run.signal.aborted) {
       try {
         return await change();
@@ -220,7 +231,7 @@ export class GroupSync {
     { chatId, link }: ListedMember,
     verdict: MemberVerdicts,
     roleIds: string[],
-  ): Promise<Changes> {
+  ): Promise<Changed> {
     const { changes, bindings, lookup } = this.#options;
     const only = new Set(roleIds);
     let current: Link | undefined = link;
@@ -229,9 +240,9 @@ export class GroupSync {
       const done = await changes
         .applyVerdicts({ guildId, chatId }, current, evaluatedOf(verdicts.roles), MemberLocks.patience(), { only })
         .catch(noChangesIfNotFound);
-      if (done) return done.changes;
+      if (done) return { changes: done.changes, current: done.member };
       current = await findLink(lookup, guildId, { chatId, gameId: undefined });
-      if (!current) return { added: [], removed: [], failed: [] };
+      if (!current) return { changes: { added: [], removed: [], failed: [] } };
       [verdicts = verdict] = await evaluate(bindings, guildId, [current], { chatRoleIds: roleIds, rolesOnly: true });
     }
     throw changing();
@@ -239,7 +250,7 @@ export class GroupSync {
 }
 
 /** Treats NOT_FOUND as success without changes: a member that has just left the guild has no roles to change. */
-function noChangesIfNotFound(error: unknown) {
+function noChangesIfNotFound(error: unknown): Pick<Done, 'changes' | 'member'> {
   if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') throw error;
   return { changes: { added: [], removed: [], failed: [] } };
 }
@@ -257,34 +268,4 @@ function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictSco
   const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));
   const withoutOwnership = roleIds.filter((id) => !assignable.has(id));
   return { chatRoleIds: roleIds, rolesOnly: true, withNickname: true, withoutOwnership };
-}
-
-const REJECTED: RoleFailure = {
-  role_id: '',
-  code: 'PLATFORM_ERROR',
-  message: 'The game platform rejects requests about the game account of this member',
-};
-
-const INCOMPLETE: RoleFailure = {
-  role_id: '',
-  code: 'PLATFORM_ERROR',
-  message: 'The game platform did not return the data that the bindings need',
-};
-
-function count(
-  progress: JobProgress,
-  { chatId, link }: ListedMember,
-  { added, removed, failed, nickname }: Changes & { nickname: NicknameOutcome },
-  { incomplete, rejected }: MemberVerdicts,
-): void {
-  const ofNickname = nickname instanceof ApiError ? [{ ...INCOMPLETE, message: nickname.message }] : [];
-  const failures = [...failed, ...ofNickname, ...(incomplete ? [INCOMPLETE] : []), ...(rejected ? [REJECTED] : [])];
-  progress.position = chatId;
-  // The total counts the verified members.
-  if (link) progress.done += 1;
-  if (added.length + removed.length > 0 || nickname === 'changed') progress.changed += 1;
-  if (failures.length > 0) progress.failed += 1;
-  for (const { role_id, code, message } of failures.slice(0, MAX_ERRORS - progress.errors.length)) {
-    progress.errors.push({ chat_id: chatId, role_id: role_id || null, code, message });
-  }
 }
