@@ -18,7 +18,7 @@ import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { recordedEvents, type StoredEvent } from '#test/postgres/recorded-events.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceResponse, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
 import { MAX_OPEN_COMMANDS } from './store/new-commands.ts';
 
@@ -103,12 +103,12 @@ export class ActivityFixture {
   }
 
   get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>
-    sealedFetch(this.#service(at), { guildId }, { method: 'GET', path, ...(signal && { signal }) });
+    callService(this.#service(at), { guildId }, { method: 'GET', path, ...(signal && { signal }) });
 
-  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<SealedResponse> {
+  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<ServiceResponse> {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     const request = { method: 'POST', path, body: { guild_id: guildId, ...body }, headers };
-    return sealedFetch(this.#service(at), { guildId }, request);
+    return callService(this.#service(at), { guildId }, request);
   }
 
   beat = (serverId: string, fields: object = {}, request: Request = {}) =>
@@ -130,10 +130,10 @@ export class ActivityFixture {
     this.post(`/game/servers/${serverId}/commands/${commandId}/ack`, { status: 'success', ...fields }, request);
 
   /** Cancels a command as a client of the REST API does. */
-  cancel(commandId: string, { key, guildId = GUILD, at }: Request = {}): Promise<SealedResponse> {
+  cancel(commandId: string, { key, guildId = GUILD, at }: Request = {}): Promise<ServiceResponse> {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     const request = { method: 'DELETE', path: `/guilds/${guildId}/commands/${commandId}`, headers };
-    return sealedFetch(this.#service(at), { guildId }, request);
+    return callService(this.#service(at), { guildId }, request);
   }
 
   /**

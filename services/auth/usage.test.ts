@@ -12,7 +12,7 @@ import { type GetUsageResponse, UsageServiceService } from '#proto/gen/guild/com
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { allowedCallers, TEST_ADMIN_SECRETS, TEST_SECRETS } from '#test/system/keys.ts';
-import { sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, testEnvironment } from '#test/system/signed-calls.ts';
 import { MAX_READS } from './domain/usage.ts';
 import { authService } from './service.ts';
 
@@ -61,7 +61,7 @@ beforeEach(() => behaviours.clear());
 afterEach(() => release());
 
 const get = (guildId = GUILD) =>
-  sealedFetch(
+  callService(
     { address: auth.addresses.http ?? '', audience: 'auth' },
     { guildId },
     { method: 'GET', path: `/guilds/${guildId}/usage` },
@@ -159,13 +159,13 @@ describe('the HTTP port', () => {
     const request = { method: 'GET', path };
     for (const response of [
       await fetch(`http://${address}/api/v1${path}`),
-      await sealedFetch({ address, audience: 'lookup' }, { guildId: GUILD }, request),
-      await sealedFetch({ address, audience: 'auth', secrets: ['x'.repeat(40)] }, { guildId: GUILD }, request),
+      await callService({ address, audience: 'lookup' }, { guildId: GUILD }, request),
+      await callService({ address, audience: 'auth', secrets: ['x'.repeat(40)] }, { guildId: GUILD }, request),
     ]) {
       expect(response.status).toBe(401);
     }
     // The principal decides about which guild it is, not the path.
-    const other = await sealedFetch({ address, audience: 'auth' }, { guildId: '900000000000000002' }, request);
+    const other = await callService({ address, audience: 'auth' }, { guildId: '900000000000000002' }, request);
     expect(other).toMatchObject({ status: 200, body: { data: { requests: { days: [] } } } });
   });
 });

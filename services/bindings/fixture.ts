@@ -10,7 +10,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
-import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceResponse, testEnvironment } from '#test/system/signed-calls.ts';
 import { bindingsService } from './service.ts';
 
 /** The IDs of chat roles that every guild of the simulated platform has. */
@@ -57,7 +57,7 @@ export const rankBinding = (fields: object = {}) => ({
 });
 
 /** Returns the paths of the validation errors that a response lists. */
-export const faultsOf = (response: SealedResponse): string[] =>
+export const faultsOf = (response: ServiceResponse): string[] =>
   response.body.details.errors.map(({ path }: { path: string }) => path);
 
 interface Request {
@@ -133,7 +133,7 @@ export class BindingsFixture {
   async call(method: string, path: string, body?: unknown, { key, at = this.bindings }: Request = {}) {
     const service = { address: at.addresses.http ?? '', audience: 'bindings', clock: this.clock };
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
-    return sealedFetch(service, { guildId: this.guild }, { method, path, body, headers });
+    return callService(service, { guildId: this.guild }, { method, path, body, headers });
   }
 
   list = (request?: Request) => this.call('GET', '/bindings/list', undefined, request);

@@ -10,7 +10,7 @@ import { API_PREFIX } from '#proto/rest/route.ts';
 import { openStream } from '#test/network/event-stream.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { type SealedResponse, sealedFetch, signedHeaders, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceResponse, signedHeaders, testEnvironment } from '#test/system/signed-calls.ts';
 import { eventsService } from './service.ts';
 
 /** Returns the ID of a guild that no other test uses. */
@@ -99,10 +99,10 @@ export class EventsFixture {
   #client: GrpcClient<typeof EventLogServiceService> | undefined;
 
   /** Reads events as the gateway forwards a request, with the query parameters `query`. */
-  list(guildId: string, query = '', { principal, at = this.events, signal }: Reader = {}): Promise<SealedResponse> {
+  list(guildId: string, query = '', { principal, at = this.events, signal }: Reader = {}): Promise<ServiceResponse> {
     const service = { address: at.addresses.http ?? '', audience: 'events' };
     const request = { method: 'GET', path: `/events${query}`, ...(signal && { signal }) };
-    return sealedFetch(service, { guildId, ...principal }, request);
+    return callService(service, { guildId, ...principal }, request);
   }
 
   /** Opens a stream of events as the gateway forwards a request, with the query parameters `query`. */

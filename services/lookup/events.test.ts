@@ -10,7 +10,7 @@ import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
 import { recordedEvents } from '#test/postgres/recorded-events.ts';
-import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
 
 const KEY: EventSource = { kind: 'api_key', id: 'service_900000000000000001_abcdef' };
@@ -54,7 +54,7 @@ describe('link.created', () => {
   test('has the link as REST returns it, and the source of the caller', async () => {
     await withEventSource(KEY, () => link(1));
     const service = { address: lookup.addresses.http ?? '', audience: 'lookup' };
-    const shown = await sealedFetch(service, { guildId }, { method: 'GET', path: `/lookup/chat/${chat(1)}` });
+    const shown = await callService(service, { guildId }, { method: 'GET', path: `/lookup/chat/${chat(1)}` });
     expect(await events()).toEqual([
       {
         number: 1,

@@ -14,7 +14,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postg
 import { startTestRedis } from '#test/redis/server.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
 import { deleteLink } from './store/links.ts';
 
@@ -78,7 +78,7 @@ export class LookupReplicas {
     const service = { address: addresses.http ?? '', audience: 'lookup' };
     const paths = [`/lookup/chat/${ADA.chatId}`, `/lookup/game/${ADA.gameId}`];
     const responses = await Promise.all(
-      paths.map((path) => sealedFetch(service, { guildId }, { method: 'GET', path })),
+      paths.map((path) => callService(service, { guildId }, { method: 'GET', path })),
     );
     return responses.map(({ status }) => status);
   }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase } from '#test/postgres/database.ts';
-import type { SealedResponse } from '#test/system/signed-calls.ts';
+import type { ServiceResponse } from '#test/system/signed-calls.ts';
 import { GUILD, MembersFixture, newAccounts, portOf, statusesOf } from './fixture.ts';
 
 const ABANDONED_MS = 10_000;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const replayed = (response: SealedResponse) => response.headers.get('idempotency-replayed');
+const replayed = (response: ServiceResponse) => response.headers.get('idempotency-replayed');
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
 /** Inserts an intent as a replica leaves it that was killed before it called lookup. */

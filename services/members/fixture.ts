@@ -17,7 +17,7 @@ import { createTestDatabase, type TestDatabase } from '#test/postgres/database.t
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceResponse, testEnvironment } from '#test/system/signed-calls.ts';
 import { membersService } from './service.ts';
 
 export const GUILD = '900000000000000001';
@@ -34,7 +34,7 @@ export function newAccounts(): { chatId: string; gameId: number } {
 let lastAccount = 0;
 
 /** Returns the HTTP statuses of the responses, in ascending order. */
-export function statusesOf(responses: SealedResponse[]): number[] {
+export function statusesOf(responses: ServiceResponse[]): number[] {
   return responses.map(({ status }) => status).sort((a, b) => a - b);
 }
 
@@ -170,10 +170,10 @@ export class MembersFixture {
     method: string,
     path: string,
     { body, key, guildId = GUILD, at = this.members }: Request,
-  ): Promise<SealedResponse> {
+  ): Promise<ServiceResponse> {
     const service = { address: at.addresses.http ?? '', audience: 'members', clock: this.clock };
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
-    return sealedFetch(service, { guildId }, { method, path, body, headers });
+    return callService(service, { guildId }, { method, path, body, headers });
   }
 
   /** Creates a verification token and its code through the REST API. */

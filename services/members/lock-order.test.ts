@@ -13,7 +13,7 @@ import { connect } from '#test/network/grpc.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { openTestPool } from '#test/postgres/database.ts';
 import { countDeadlocks } from '#test/postgres/deadlocks.ts';
-import type { SealedResponse } from '#test/system/signed-calls.ts';
+import type { ServiceResponse } from '#test/system/signed-calls.ts';
 import { whilePending } from '#test/while-pending.ts';
 import { erasureRules } from './erasure.ts';
 import { GUILD, MembersFixture } from './fixture.ts';
@@ -91,7 +91,7 @@ const change = (action: 'leave' | 'update', user: string, fields: object = {}) =
   control('/__members', { guild: GUILD, user, action, ...fields });
 
 /** Returns the data of a response. */
-function dataOf({ status, body }: SealedResponse): Record<string, unknown> {
+function dataOf({ status, body }: ServiceResponse): Record<string, unknown> {
   if (status >= 400) throw new Error(`${status} ${JSON.stringify(body)}`);
   return body.data;
 }

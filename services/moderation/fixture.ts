@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '#test/postgres/database.t
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { bundledProgram } from '#test/system/app.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceResponse, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { FakeActivityService } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
 
@@ -97,14 +97,14 @@ export class ModerationFixture {
     method: string,
     path: string,
     { body, key, guildId = GUILD, at = this.moderation }: Request,
-  ): Promise<SealedResponse> {
+  ): Promise<ServiceResponse> {
     const service = { address: at.addresses.http ?? '', audience: 'moderation', clock: this.clock };
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
-    return sealedFetch(service, { guildId }, { method, path, body, headers });
+    return callService(service, { guildId }, { method, path, body, headers });
   }
 
   /** Sends a REST request to `ban`, `unban`, `mute` or `unmute` a player. Bans and mutes have a default reason. */
-  decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedResponse> {
+  decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<ServiceResponse> {
     const reason = action.startsWith('un') ? {} : { reason: 'Cheats' };
     return this.post(`/moderation/${request.guildId ?? GUILD}/game/${action}`, { ...reason, ...body }, request);
   }

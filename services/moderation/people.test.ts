@@ -9,7 +9,7 @@ import { lookupService } from '#services/lookup/service.ts';
 import { connect } from '#test/network/grpc.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, testEnvironment } from '#test/system/signed-calls.ts';
 import { ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fixture.ts';
 
 const PLACE = 40001;
@@ -50,21 +50,21 @@ const proxyTo = ({ addresses }: RunningService) => startTcpProxy(Number(addresse
 function read(guildId: string, gameId: number | string, scopes: string[] | null = EVERY_SCOPE) {
   const service = { address: moderation.addresses.http ?? '', audience: 'moderation', clock: fixture.clock };
   const path = `/guilds/${guildId}/people/${gameId}`;
-  return sealedFetch(service, { guildId, scopes, legacy: scopes === null }, { method: 'GET', path });
+  return callService(service, { guildId, scopes, legacy: scopes === null }, { method: 'GET', path });
 }
 
 /** Sends a report of a game server to the activity service. */
 async function report(guildId: string, path: string, body: object) {
   const service = { address: activity.addresses.http ?? '', audience: 'activity', clock: fixture.clock };
   const request = { method: 'POST', path, body: { guild_id: guildId, ...body } };
-  const { status, body: answer } = await sealedFetch(service, { guildId }, request);
+  const { status, body: answer } = await callService(service, { guildId }, request);
   if (status >= 300) throw new Error(JSON.stringify(answer));
   return answer.data;
 }
 
 function readActivity(guildId: string, path: string) {
   const service = { address: activity.addresses.http ?? '', audience: 'activity', clock: fixture.clock };
-  return sealedFetch(service, { guildId }, { method: 'GET', path: `/guilds/${guildId}/${path}` });
+  return callService(service, { guildId }, { method: 'GET', path: `/guilds/${guildId}/${path}` });
 }
 
 /** Puts a player on a live server, into an open staff session, and links the player. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { AuditEntry } from '#proto/gen/guild/auth/v1/admin.ts';
 import { databaseRows } from '../postgres/database.ts';
-import { sealedFetch } from '../system/signed-calls.ts';
+import { callService } from '../system/signed-calls.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const PERSON = { id: '920000000000000090', role: 'admin' } as const;
@@ -51,7 +51,7 @@ const byPerson: Send = async ({ service, method, path, body, headers = {} }) => 
     requestId: randomUUID(),
     address: ADDRESS,
   };
-  const result = await sealedFetch(at, principal, {
+  const result = await callService(at, principal, {
     method,
     path,
     body,

@@ -5,7 +5,7 @@ import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.t
 import { withinBound } from '../measure/bounds.ts';
 import { connect } from '../network/grpc.ts';
 import { PATIENCE } from '../patience.ts';
-import { sealedFetch } from '../system/signed-calls.ts';
+import { callService } from '../system/signed-calls.ts';
 import { GUILD } from '../system/system.ts';
 import { expectNothingUnhandled } from './faults.ts';
 import { FaultyNetwork } from './faulty-network.ts';
@@ -49,7 +49,7 @@ async function decide(action: string): Promise<void> {
   const body = { game_id: PLAYER, ...(action === 'ban' && { reason: 'Cheats' }) };
   const request = { method: 'POST', path: `/moderation/${GUILD}/game/${action}`, body };
   const secrets = [system.network.secrets.internal];
-  expect((await sealedFetch({ ...service, secrets }, { guildId: GUILD }, request)).status).toBeLessThan(300);
+  expect((await callService({ ...service, secrets }, { guildId: GUILD }, request)).status).toBeLessThan(300);
 }
 
 test('with a half-open connection for notifications a cached ban status is stale only briefly', async () => {

@@ -20,7 +20,7 @@ export const testEnvironment = (databaseUrl: string) => ({
   MEMBERS_GRPC_ADDRESS: '127.0.0.1:1',
 });
 
-export interface SealedService {
+export interface CalledService {
   /** `host:port` of the service's HTTP listener. */
   address: string;
   /** Its name. */
@@ -30,7 +30,7 @@ export interface SealedService {
   clock?: Clock;
 }
 
-export interface SealedRequest {
+export interface ServiceRequest {
   method: string;
   /** The path below the API's prefix, with the query. */
   path: string;
@@ -41,14 +41,14 @@ export interface SealedRequest {
   signal?: AbortSignal;
 }
 
-export interface SealedResponse {
+export interface ServiceResponse {
   status: number;
   headers: Headers;
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what they expect
   body: any;
 }
 
-/** The prefix of the API key with which `sealedFetch` calls. */
+/** The prefix of the API key with which `callService` calls. */
 export const TEST_PREFIX = 'service_900000000000000001_test00';
 /** The source of what such a call changes. */
 export const TEST_SOURCE = { kind: 'api_key', id: TEST_PREFIX, requestId: 'test' };
@@ -56,11 +56,11 @@ export const TEST_SOURCE = { kind: 'api_key', id: TEST_PREFIX, requestId: 'test'
 export const RESULT_SOURCE = { kind: 'api_key', id: TEST_PREFIX };
 
 /** Calls a service as the gateway does, with the principal of a key, signed for this request. */
-export async function sealedFetch(
-  service: SealedService,
+export async function callService(
+  service: CalledService,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,
-  { method, path, body, headers = {}, signal }: SealedRequest,
-): Promise<SealedResponse> {
+  { method, path, body, headers = {}, signal }: ServiceRequest,
+): Promise<ServiceResponse> {
   const target = API_PREFIX + path;
   const whole = {
     keyId: `${principal.guildId}-1`,
@@ -87,7 +87,7 @@ export async function sealedFetch(
 
 /** The header of a signed principal for a GET request, as the gateway sends it. */
 export function signedHeaders(
-  { audience, secrets = TEST_SECRETS, clock = systemClock }: Omit<SealedService, 'address'>,
+  { audience, secrets = TEST_SECRETS, clock = systemClock }: Omit<CalledService, 'address'>,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,
   target: string,
 ): Record<string, string> {

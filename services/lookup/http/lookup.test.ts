@@ -4,7 +4,7 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
-import { type SealedRequest, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { callService, type ServiceRequest, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from '../service.ts';
 
 const GUILD = '900000000000000001';
@@ -38,8 +38,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-const call = (request: SealedRequest, guildId = GUILD) =>
-  sealedFetch({ address: lookup.addresses.http ?? '', audience: 'lookup' }, { guildId }, request);
+const call = (request: ServiceRequest, guildId = GUILD) =>
+  callService({ address: lookup.addresses.http ?? '', audience: 'lookup' }, { guildId }, request);
 
 const get = (path: string, guildId = GUILD) => call({ method: 'GET', path }, guildId);
 const post = (path: string, body: unknown, guildId = GUILD) => call({ method: 'POST', path, body }, guildId);
@@ -167,7 +167,7 @@ describe('POST /lookup/status', () => {
 test('a request that the gateway has not signed for this service is rejected', async () => {
   const request = { method: 'GET', path: '/lookup/game/7001' };
   const other = { address: lookup.addresses.http ?? '', audience: 'bindings' };
-  expect((await sealedFetch(other, { guildId: GUILD }, request)).status).toBe(401);
+  expect((await callService(other, { guildId: GUILD }, request)).status).toBe(401);
 });
 
 test('without its database every route responds with 503 and Retry-After', async () => {
@@ -176,7 +176,7 @@ test('without its database every route responds with 503 and Retry-After', async
   const own = { address: service.addresses.http ?? '', audience: 'lookup' };
   await lost.drop();
   for (const path of ['/lookup/game/7001', `/lookup/chat/${ADA.chatId}`]) {
-    const response = await sealedFetch(own, { guildId: GUILD }, { method: 'GET', path });
+    const response = await callService(own, { guildId: GUILD }, { method: 'GET', path });
     expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
     expect(response.headers.get('retry-after')).toBe('1');
   }
