@@ -78,7 +78,8 @@ export default defineConfig({
   test: {
     // The summary comes last, because other programs read the last line.
     reporters: ['default', './test/reporter.ts'],
-    // Integration tests wait for timers and for other processes for more than half of their time.
+    // Integration tests wait for timers and for other processes for more than half of their time. With more workers, tests that
+    // measure time within a second would fail now and then.
     maxWorkers: availableParallelism() + 2,
     projects: [
       {

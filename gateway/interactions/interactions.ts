@@ -23,7 +23,7 @@ import type { InteractionTelemetry } from './telemetry.ts';
 export const INTERACTIONS_PATH = '/interactions';
 
 /** How long a body may take. The platform sends its small bodies at once, and waits three seconds for the response. */
-const BODY_MS = 2_000;
+const BODY_MS = 1_000;
 
 const BAD_SIGNATURE = new ApiError('INVALID_SIGNATURE');
 const TOO_MANY_FAILURES = 'Too many requests without a valid signature from this address';
@@ -105,20 +105,20 @@ export class Interactions {
     return this.#tooMany(UNCHECKED_RETRY_MS);
   }
 
-  /** Reads the body. One that arrives too slowly, or is too large, counts as a failure of its address. */
+  /** Reads the body. One that arrives too slowly, or is too large, counts as a failure of its address; a lost connection does not. */
   async #receive(request: IncomingMessage, response: ServerResponse, address: Address | undefined): Promise<Buffer> {
     try {
       return await receiveBody(request, response, { totalMs: BODY_MS });
     } catch (error) {
       this.#options.telemetry.ended('incomplete');
-      this.#options.failures.count(address);
+      if (error instanceof ApiError) this.#options.failures.count(address);
       throw error;
     }
   }
 
   /**
-   * Counts a failure towards the address. After too many of them further failures get 429, and of the other requests of the address a few
-   * each second are checked, so that valid ones pass.
+   * Counts a failure towards the address. After too many of them further failures get 429, and of the other requests of the address a
+   * hundred each second are checked, so that valid ones pass.
    */
   #reject(fault: SignatureFault, address: Address | undefined): ApiError {
     const { failures, telemetry } = this.#options;

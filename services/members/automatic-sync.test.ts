@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Platform } from '#platforms/fixture.ts';
 import { scrape } from '#test/measure/metrics.ts';
 import { failWrites } from '#test/postgres/failing-table.ts';
@@ -177,6 +177,7 @@ describe('with sync_on_rank_change', () => {
     await untilDone();
     const before = await unchanged();
     const repair = await failWrites(fixture.database.url, 'members.known_ranks', GUILD, 'commit');
+    onTestFinished(async () => void (await repair()));
     await set({ sync_on_rank_change: true });
     const failed = async () => (await fixture.query('SELECT last_error FROM members.rank_polls'))[0]?.['last_error'];
     await expect.poll(failed).toEqual(expect.any(String));

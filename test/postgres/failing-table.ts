@@ -26,5 +26,5 @@ export async function failWrites(
     `CREATE ${timing} ${name} AFTER INSERT OR UPDATE OR DELETE ON ${table} ${deferred}
      FOR EACH ROW EXECUTE FUNCTION public.${name}()`,
   );
-  return () => databaseRows(url, `DROP FUNCTION public.${name} CASCADE`);
+  return () => databaseRows(url, `DROP FUNCTION IF EXISTS public.${name} CASCADE`);
 }

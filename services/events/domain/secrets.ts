@@ -9,7 +9,7 @@ const BATCH = 500;
 export const encryptSecret = (ring: KeyRing, secret: string): Buffer => ring.encrypt(PURPOSE, secret);
 export const decryptSecret = (ring: KeyRing, encrypted: Buffer): string => ring.decrypt(PURPOSE, encrypted);
 
-/** The IDs of the keys that decrypt secrets, the newest first. An ID is the start of an HMAC, and tells nothing else. */
+/** The IDs of the keys that decrypt secrets; the first one also encrypts. An ID is the start of an HMAC, and tells nothing else. */
 const keyIds = (ring: KeyRing) => ring.macs(PURPOSE, 'key').map((mac) => mac.toString('base64url', 0, 9));
 
 /** Returns the ID of the key that encrypts secrets now. */

@@ -5,7 +5,10 @@ import { Breakers } from '../resilience/breaker.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { CallerLeft, Upstream, type UpstreamRequest } from './upstream.ts';
 
-const TIMEOUT_MS = 200;
+/** The timeout of services that are expected to reach it. */
+const TIMEOUT_MS = 500;
+/** That of all others. */
+const PATIENT_MS = 10_000;
 const MAX_BYTES = 10;
 const REQUEST: UpstreamRequest = { method: 'GET', target: '/', headers: {}, body: undefined };
 
@@ -19,13 +22,13 @@ afterEach(async () => {
 });
 
 /** Starts a service and returns the connections to it. */
-async function serve(handle: RequestListener): Promise<Upstream> {
+async function serve(handle: RequestListener, timeoutMs = PATIENT_MS): Promise<Upstream> {
   const started = createServer(handle);
   service = started;
   await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
   const breakers = new Breakers(new Metrics());
-  upstream = new Upstream({ name: 'boats', url, timeoutMs: TIMEOUT_MS, breakers, tls: undefined });
+  upstream = new Upstream({ name: 'boats', url, timeoutMs, breakers, tls: undefined });
   return upstream;
 }
 
@@ -38,7 +41,7 @@ test('an exchange returns the whole body', async () => {
 });
 
 test('an exchange with a service that sends no response fails with TIMEOUT', async () => {
-  const boats = await serve(() => undefined);
+  const boats = await serve(() => undefined, TIMEOUT_MS);
   await expect(boats.exchange(REQUEST, MAX_BYTES)).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
@@ -47,13 +50,13 @@ test('an exchange whose body does not end in time fails with TIMEOUT and closes 
   const boats = await serve((request, response) => {
     response.once('close', closed);
     stall(request, response);
-  });
+  }, TIMEOUT_MS);
   await expect(boats.exchange(REQUEST, MAX_BYTES)).rejects.toMatchObject({ code: 'TIMEOUT' });
   await vi.waitFor(() => expect(closed).toHaveBeenCalled());
 });
 
 test('the circuit breaker opens if bodies do not end in time', async () => {
-  const boats = await serve(stall);
+  const boats = await serve(stall, TIMEOUT_MS);
   await Promise.allSettled(Array.from({ length: 10 }, () => boats.exchange(REQUEST, MAX_BYTES)));
   expect(() => boats.requireAvailable()).toThrow(expect.objectContaining({ code: 'UNAVAILABLE' }));
 });
@@ -74,7 +77,7 @@ test('an exchange whose signal is aborted fails with CallerLeft', async () => {
   const left = new AbortController();
   const boats = await serve((request, response) => {
     stall(request, response);
-    setTimeout(() => left.abort(), TIMEOUT_MS / 4);
+    setTimeout(() => left.abort(), 50);
   });
   await expect(boats.exchange({ ...REQUEST, signal: left.signal }, MAX_BYTES)).rejects.toThrow(CallerLeft);
 });
@@ -83,7 +86,7 @@ test('a response that is sent on has no timeout after its head', async () => {
   const boats = await serve((_request, response) => {
     response.write('begun ');
     setTimeout(() => response.end('and ended'), 2 * TIMEOUT_MS);
-  });
+  }, TIMEOUT_MS);
   const pieces: Buffer[] = [];
   for await (const piece of (await boats.send(REQUEST)) as AsyncIterable<Buffer>) pieces.push(piece);
   expect(Buffer.concat(pieces).toString()).toBe('begun and ended');

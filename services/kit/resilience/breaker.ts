@@ -163,7 +163,7 @@ export class Breaker {
     return new ApiError('UNAVAILABLE', { cause: new Error(`the breaker of ${this.#dependency} is open`) });
   }
 
-  /** Stops the circuit breaker, which then rejects all calls, also a probe that its jitter still delays. */
+  /** Stops the probes, also one that its jitter still delays. Calls end with UNAVAILABLE from then on. */
   stop(): void {
     this.#circuit.shutdown();
   }

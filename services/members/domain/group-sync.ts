@@ -181,8 +181,8 @@ export class GroupSync {
 
   /**
    * Sets the nickname of a member if it differs from the current one, or from the one that the member list shows if
-   * nothing else is known. The member and its link are read again before that: the list is old by now, and the nickname may
-   * have been changed, or the member linked to another game account, or to none.
+   * nothing else is known. The link is read again before that, and the member unless it is known from the change of its
+   * roles: the list is old by now, and the nickname may have been changed, or the member linked to another game account, or to none.
    */
   async #rename(
     { job }: JobRun,

@@ -56,20 +56,26 @@ const finished = () =>
     return preview;
   });
 
-test('a preview whose workers die fails after ten minutes without progress, and is not attempted again', async () => {
-  await startAfter(3, 11);
+test('a preview whose workers die fails after twenty minutes without progress, and is not attempted again', async () => {
+  await startAfter(3, 21);
   expect(await finished()).toMatchObject({ state: 'failed', cause: { code: 'INTERNAL' } });
   expect(runs).toBe(0);
 });
 
 test('the error of an attempt before them stays the reason', async () => {
   const cause = { chat_id: null, role_id: null, code: 'PLATFORM_ERROR', message: 'It is down' };
-  await startAfter(3, 11, cause);
+  await startAfter(3, 21, cause);
   expect(await finished()).toMatchObject({ state: 'failed', cause });
 });
 
+test('a preview whose attempts fail with an error is attempted after ten minutes, and the result decides', async () => {
+  await startAfter(9, 15, { chat_id: null, role_id: null, code: 'PLATFORM_ERROR', message: 'It is down' });
+  expect(await finished()).toMatchObject({ state: 'done', cause: null });
+  expect(runs).toBe(1);
+});
+
 test.each([
-  ['within ten minutes', 9, 9],
+  ['within twenty minutes', 9, 19],
   ['after a long stop of all processes', 1, 60],
 ])('a preview whose worker died is attempted again %s', async (_, attempts, minutes) => {
   await startAfter(attempts, minutes);

@@ -17,9 +17,11 @@ const SYNC_WAIT_MS = 5_000;
 /** Seconds without progress after which a preview fails: somebody waits for the result. */
 const GIVE_UP_SECONDS = 600;
 /**
- * The attempts without progress after which a preview may fail at the start of the next one. A few, because an update or
- * an outage of the installation also ends attempts, and may last for longer than `GIVE_UP_SECONDS`.
+ * Seconds without progress after which a preview fails before its next attempt. So much longer than `GIVE_UP_SECONDS` that an
+ * attempt in between would have failed it, had it not ended with its process.
  */
+const WORKERS_DIED_SECONDS = 2 * GIVE_UP_SECONDS;
+/** The attempts before that, because an update or a stop of the whole installation also ends attempts, and may last longer. */
 const MIN_ATTEMPTS = 3;
 const WORKERS_DIED: JobError = {
   chat_id: null,
@@ -75,7 +77,7 @@ export function previewQueue({ database, runner, telemetry }: PreviewQueueOption
  */
 async function isGivenUp(database: Queryable, item: store.PreviewItem): Promise<boolean> {
   if (item.attempts <= MIN_ATTEMPTS) return false;
-  const failure = { cause: WORKERS_DIED, keepsCause: true, always: false, seconds: GIVE_UP_SECONDS };
+  const failure = { cause: WORKERS_DIED, keepsCause: true, always: false, seconds: WORKERS_DIED_SECONDS };
   return store.failPreview(database, item, failure);
 }
 

@@ -44,7 +44,7 @@ test('the number of shards is that of the last start, also if it was lower befor
   }
 });
 
-test('in a rolling update to another number, processes of the old number that stop last do not bring it back', async () => {
+test('the release of shards of an old number, after those of a new one were acquired, does not bring the old one back', async () => {
   const old = await connect(4);
   const updated = await connect(2);
   await release(old);

@@ -1,5 +1,5 @@
 import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
-import type { JobError, JobName, JobState } from './sync-jobs.ts';
+import { type JobError, type JobName, type JobState, STATE } from './sync-jobs.ts';
 
 /** A synchronisation job as operators see it. */
 export interface ListedJob {
@@ -25,7 +25,7 @@ export interface JobPosition {
   id: string;
 }
 
-const LISTED = `id, game_group_id AS "gameGroupId", state, total, done, changed, failed, attempts, cause,
+const LISTED = `id, game_group_id AS "gameGroupId", ${STATE} AS state, total, done, changed, failed, attempts, cause,
   created_at AS "createdAt", started_at AS "startedAt", progressed_at AS "progressedAt", finished_at AS "finishedAt"`;
 
 /** Returns up to `limit` synchronisation jobs of a guild after a position, the newest first. */

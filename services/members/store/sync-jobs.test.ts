@@ -129,6 +129,9 @@ test('the time for which a job waits for its turn after a time slice is no time 
   await jobs.saveProgress(database, slice, progress);
   await queue(database).release(slice);
   await waits();
+  expect(await jobs.findJob(database, job)).toMatchObject({ state: 'queued', done: 1 });
+  const waiting = (await jobs.unfinishedJobs(database)).find(({ state }) => state === 'queued');
+  expect(waiting).toMatchObject({ count: 1, stalledSeconds: 0 });
   const next = await taken(job);
   await jobs.startJob(database, next);
   expect(await queue(database).fail(next, failure)).toBe('queued');

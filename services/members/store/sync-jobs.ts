@@ -67,7 +67,10 @@ export const SYNC_JOBS: QueueTable = {
 export type JobData = JobProgress & Pick<SyncJob, 'gameGroupId' | 'source'> & { failedAttempts: number };
 export type JobItem = ClaimedItem<JobData>;
 
-const JOB = `guild_id AS "guildId", id, game_group_id AS "gameGroupId", state, total, done, changed, failed, errors, cause,
+/** The SQL of a job's state: one that waits for its next time slice has no holder, and is queued. */
+export const STATE = `CASE WHEN state = 'running' AND holder IS NULL THEN 'queued' ELSE state END`;
+
+const JOB = `guild_id AS "guildId", id, game_group_id AS "gameGroupId", ${STATE} AS state, total, done, changed, failed, errors, cause,
   position, attempts, source, created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
 
 /**
@@ -191,17 +194,17 @@ export interface UnfinishedJobs {
   count: number;
   /** Seconds since the oldest unfinished job in this state was created. */
   oldestSeconds: number;
-  /** The longest time in seconds for which a started, unfinished job has made no progress; 0 if no job is started. */
+  /** The longest time in seconds for which a started job has made no progress, without those that wait for their turn; 0 if there is none. */
   stalledSeconds: number;
 }
 
 /** Counts the unfinished synchronisation jobs of all guilds by state. */
 export function unfinishedJobs(on: Queryable): Promise<UnfinishedJobs[]> {
   return on.query(
-    `SELECT state, count(*)::int AS count,
+    `SELECT ${STATE} AS state, count(*)::int AS count,
        extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS "oldestSeconds",
-       coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(progressed_at, started_at))), 0)::float8
-         AS "stalledSeconds"
-     FROM members.sync_jobs WHERE finished_at IS NULL GROUP BY state`,
+       coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(progressed_at, started_at))
+         FILTER (WHERE ${STATE} <> 'queued')), 0)::float8 AS "stalledSeconds"
+     FROM members.sync_jobs WHERE finished_at IS NULL GROUP BY 1`,
   );
 }

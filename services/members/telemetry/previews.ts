@@ -15,7 +15,7 @@ export class PreviewTelemetry {
     this.#log.info({ guild_id: guildId, job_id: id }, 'binding preview queued');
   }
 
-  /** Logs that a preview has failed because attempts ended without an outcome, as if it killed the processes. */
+  /** Logs that a preview has failed because its attempts ended without a result or an error, as if they killed the processes. */
   workersDied({ guildId, id, attempts }: PreviewItem): void {
     const line = { guild_id: guildId, job_id: id, attempts };
     this.#log.error(line, 'binding preview failed, because it made no progress and its workers may have died');

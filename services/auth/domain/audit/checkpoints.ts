@@ -9,7 +9,7 @@ const statementOf = ({ guildId, sequence, chain }: Head) =>
   JSON.stringify(['audit checkpoint', guildId, sequence, chain.toString('hex')]);
 
 const keyIdOf = (mac: Buffer) => mac.toString('hex').slice(0, KEY_ID_LENGTH);
-/** Returns the IDs of the signing keys of all secrets in the key ring, the newest first. */
+/** Returns the IDs of the signing keys of all secrets in the key ring; the first one signs. */
 const keyIdsOf = (ring: KeyRing) => ring.macs(PURPOSE, 'key id').map(keyIdOf);
 
 /** Returns the ID of the key that signs new audit checkpoints. */

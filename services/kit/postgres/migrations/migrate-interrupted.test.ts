@@ -14,7 +14,7 @@ const INDEX = 'CREATE INDEX CONCURRENTLY IF NOT EXISTS boats_name ON harbour.boa
 /** The time in which PostgreSQL notices that the process of a session has gone, at worst. */
 const NOTICE_MS = 2_000;
 /**
- * The same if the network is cut, for a session that waits for its client: IDLE_MS of migration-session.ts, the second
+ * The same if the network is cut, for a session that waits for its client: IDLE_MS of session.ts, the second
  * that each of the two migrations takes, and the pause between two attempts to take the lock.
  */
 const CUT_MS = 15_000;
