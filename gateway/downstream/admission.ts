@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Network } from '#kit/downstream/client-address.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from '#kit/downstream/slots.ts';
 import type { Rejection } from '#kit/errors.ts';
@@ -78,16 +80,21 @@ export class Admission {
   }
 
   /**
-   * Reads the body of a slash command, of which anybody may be the sender until its signature has been checked. Such bodies count
-   * towards shares of their own, so that slow ones take no slot from other requests.
+   * Waits for the body of a slash command, of which anybody may be the sender until its signature has been checked. Bodies that do
+   * not arrive together with the head count towards shares of their own, so that slow ones take no slot from other requests. Those
+   * of the platform mostly do, so that they are received also while all shares are taken.
    */
-  async receiveInteraction(network: Network, read: () => Promise<Buffer>): Promise<Buffer | OverloadError> {
+  async receiveInteraction(
+    network: Network,
+    request: Pick<IncomingMessage, 'complete'>,
+    body: Promise<Buffer>,
+  ): Promise<Buffer | OverloadError> {
+    // A failure of the body before it is awaited must not be an unhandled rejection.
+    body.catch(() => undefined);
+    await immediate();
+    if (request.complete) return body;
     if (!this.#interactions.take(network)) return OVERLOADS.interactions;
-    try {
-      return await read();
-    } finally {
-      this.#interactions.release(network);
-    }
+    return body.finally(() => this.#interactions.release(network));
   }
 
   /**

@@ -79,8 +79,9 @@ export class Interactions {
     const rejection = this.#checkBeforeBody(headers, address);
     if (rejection) return rejection;
     try {
-      const read = () => this.#receive(request, response, address);
-      const body = hasBody(request) ? await admission.receiveInteraction(networkOf(address), read) : Buffer.alloc(0);
+      const body = hasBody(request)
+        ? await admission.receiveInteraction(networkOf(address), request, this.#receive(request, response, address))
+        : Buffer.alloc(0);
       if (body instanceof ApiError) return body;
       const overload = admission.enter(state);
       if (overload) return overload;

@@ -7,7 +7,7 @@ let network: Network;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  network = await startNetwork();
+  network = await startNetwork({ console: true });
   key = await network.createKey();
 });
 afterAll(() => network.stop());

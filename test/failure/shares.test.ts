@@ -227,6 +227,12 @@ describe('slash commands whose body arrives slowly', () => {
     return { send: (start: number, end?: number) => socket.write(body.slice(start, end)), text: () => received };
   }
 
+  /** Sends a slash command at once. */
+  function command(): Promise<Response> {
+    const body = JSON.stringify({ type: 1 });
+    return fetch(`http://${front.address}/interactions`, { method: 'POST', headers: signatureOf(body), body });
+  }
+
   async function incomplete(): Promise<number> {
     const series = (await scrapeSeries(front.admin)).filter(({ name }) => name === 'gateway_interactions_total');
     return series.find(({ labels }) => labels['result'] === 'incomplete')?.value ?? 0;
@@ -240,6 +246,8 @@ describe('slash commands whose body arrives slowly', () => {
     const ended = (status: number) => commands.filter(({ text }) => text().includes(`HTTP/1.1 ${status}`)).length;
     expect(await gauge('gateway_in_flight_requests')).toBe(0);
     for (let count = 0; count < 5; count++) expect((await lookup(newCaller(), 8)).status).toBe(200);
+    // One whose body arrives with its head needs no slot.
+    expect((await command()).status).toBe(200);
     // Those that were admitted end by themselves, after a second.
     await expect.poll(() => ended(408) + ended(503)).toBe(MAX_IN_FLIGHT);
     await expect.poll(first.text).toContain('HTTP/1.1 408');

@@ -54,9 +54,9 @@ async function takeSample(process: Process, { now, tokenFor }: Sampling): Promis
     const metrics = await read(`${process.url}/metrics`);
     if (!metrics.ok) return { process, keys: [], reason: `HTTP status ${metrics.status}` };
     const page = new Page(metrics.text, now());
-    // Only gateways have the metric gateway_limiter_degraded, and only gateways report the requests of API keys.
-    const keys =
-      page.lines('gateway_limiter_degraded').length > 0 ? await readKeys(process, tokenFor(GATEWAY, KEYS_PATH)) : [];
+    // Only gateways report the requests of API keys, and only they have this metric.
+    const isGateway = page.lines('gateway_key_stream_alive').length > 0;
+    const keys = isGateway ? await readKeys(process, tokenFor(GATEWAY, KEYS_PATH)) : [];
     return { process, page, keys };
   } catch {
     return { process, keys: [], reason: 'no response' };
