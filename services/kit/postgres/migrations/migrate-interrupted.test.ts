@@ -8,7 +8,7 @@ import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { inheritedEnvironment } from '#test/system/processes.ts';
 
-const PROGRAM = join(import.meta.dirname, '../fixtures/migrate.ts');
+const PROGRAM = join(import.meta.dirname, '../../fixtures/migrate.ts');
 const SLOW = 'ALTER TABLE harbour.boats ADD COLUMN length int; SELECT pg_sleep(600);';
 const INDEX = 'CREATE INDEX CONCURRENTLY IF NOT EXISTS boats_name ON harbour.boats (name);';
 /** The time in which PostgreSQL notices that the process of a session has gone, at worst. */
