@@ -197,12 +197,12 @@ describe('guildctl user erase', () => {
       'begun',
     ]);
     expect(noted[2]).toMatchObject({ actor: 'root', key_id: null, details: { removed: { 'lookup.links': 1 } } });
-    expect(JSON.stringify(noted)).not.toMatch(/7004|920000000000000004|Dmitri/);
+    expect(JSON.stringify(noted)).not.toMatch(/\b(?:7004|920000000000000004)\b|Dmitri/);
     expect((await run('audit', 'list', '--guild', GUILD)).out).toMatch(/root +auth +erase_user +- +\{"state":"done"/);
     // Audit entries of other services stay too, but no longer identify the user.
     const flagged = entries.find(({ action }: { action: string }) => action === 'AddEntry');
     expect(flagged).toMatchObject({ actor: 'root', service: 'moderation', details: null });
-    expect(JSON.stringify(entries)).not.toMatch(/7004|920000000000000004|Dmitri/);
+    expect(JSON.stringify(entries)).not.toMatch(/\b(?:7004|920000000000000004)\b|Dmitri/);
     expect(await json('audit', 'verify', '--guild', GUILD)).toMatchObject({ first_break: null });
   });
 
