@@ -14,7 +14,6 @@ import { waitForWindowTime } from '../measure/windows.ts';
 import { listening } from '../network/listening.ts';
 import { openSocket, wire } from '../network/raw-http.ts';
 import { PATIENCE } from '../patience.ts';
-import { APPLICATION_PUBLIC_KEY, signatureOf } from '../system/interactions.ts';
 import type { Connection } from './bytes/callers.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';
@@ -41,7 +40,6 @@ beforeAll(async () => {
     environment: {
       MAX_IN_FLIGHT: String(MAX_IN_FLIGHT),
       MAX_WAITING_POLLS: String(MAX_WAITING_POLLS),
-      CHAT_APPLICATION_PUBLIC_KEY: APPLICATION_PUBLIC_KEY,
     },
     upstream: service.url,
     beforeVerify: (guild) => (unknown.has(guild) ? never : undefined),
@@ -210,66 +208,6 @@ describe('bodies that arrive slowly', () => {
     one.socket.destroy();
     other.socket.destroy();
     await expect.poll(async () => (await lookup(caller, 8)).status).toBe(200);
-  });
-});
-
-describe('slash commands whose body arrives slowly', () => {
-  /** Sends a slash command without its last byte, from an address of its own by default. */
-  async function beginCommand(from = newCaller().from) {
-    const socket = await openSocket(front.address, from);
-    sockets.push(socket);
-    let received = '';
-    socket.on('data', (bytes: Buffer) => (received += bytes.toString())).on('error', () => undefined);
-    const body = JSON.stringify({ type: 1, padding: 'x'.repeat(200) });
-    const headers = { ...signatureOf(body), host: 'x', 'content-length': body.length };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
-    socket.write(wire(`POST /interactions HTTP/1.1\n${lines.join('')}\n`) + body.slice(0, 5));
-    return { send: (start: number, end?: number) => socket.write(body.slice(start, end)), text: () => received };
-  }
-
-  /** Sends a slash command at once. */
-  function command(): Promise<Response> {
-    const body = JSON.stringify({ type: 1 });
-    return fetch(`http://${front.address}/interactions`, { method: 'POST', headers: signatureOf(body), body });
-  }
-
-  async function incomplete(): Promise<number> {
-    const series = (await scrapeSeries(front.admin)).filter(({ name }) => name === 'gateway_interactions_total');
-    return series.find(({ labels }) => labels['result'] === 'incomplete')?.value ?? 0;
-  }
-
-  test('get a tenth of the slots in all, one for each address here, and take none from other requests', async () => {
-    const from = newCaller().from;
-    const [first, second] = [await beginCommand(from), await beginCommand(from)];
-    await expect.poll(second.text).toContain('HTTP/1.1 503');
-    const commands = await Promise.all(Array.from({ length: MAX_IN_FLIGHT }, () => beginCommand()));
-    const ended = (status: number) => commands.filter(({ text }) => text().includes(`HTTP/1.1 ${status}`)).length;
-    expect(await gauge('gateway_in_flight_requests')).toBe(0);
-    for (let count = 0; count < 5; count++) expect((await lookup(newCaller(), 8)).status).toBe(200);
-    // One whose body arrives with its head needs no slot.
-    expect((await command()).status).toBe(200);
-    // Those that were admitted end by themselves, after a second.
-    await expect.poll(() => ended(408) + ended(503)).toBe(MAX_IN_FLIGHT);
-    await expect.poll(first.text).toContain('HTTP/1.1 408');
-    // On a busy machine a few more are admitted when the first ones have ended.
-    expect(ended(503)).toBeGreaterThan(MAX_IN_FLIGHT / 2);
-    expect(await rejected('interactions')).toBe(1 + ended(503));
-    const next = await beginCommand(from);
-    next.send(5);
-    await expect.poll(next.text).toContain('HTTP/1.1 200');
-  });
-
-  test('are ended after a second, however little is sent how often, and counted', async () => {
-    const before = await incomplete();
-    const command = await beginCommand();
-    const begun = performance.now();
-    let next = 5;
-    const sending = setInterval(() => command.send(next, ++next), 100);
-    await expect.poll(command.text).toContain('HTTP/1.1 408');
-    clearInterval(sending);
-    expect((await incomplete()) - before).toBe(1);
-    // Node would end it after 15 seconds.
-    expect(performance.now() - begun).toBeLessThan(12_000);
   });
 });
 
