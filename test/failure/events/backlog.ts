@@ -1,3 +1,5 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { ApiError } from '#kit/errors.ts';
 import { EventRecorder } from '#kit/events/recorder.ts';
 import { databaseRows, openTestPool } from '../../postgres/database.ts';
 
@@ -27,12 +29,26 @@ export async function recordBacklog(url: string, minimum: number): Promise<numbe
           type: 'link.removed' as const,
           data: { chat_id: '920000000000000001', game_id: round * EVENTS_PER_TRANSACTION + index + 1, unlinked_at: 1 },
         }));
-        await database.transaction((transaction) => recorder.record(transaction, events));
+        await whenResponding(() => database.transaction((transaction) => recorder.record(transaction, events)));
       }
     }
   }
   await database.close();
   return rounds * perTransaction;
+}
+
+/** Repeats a transaction that was not begun, because a busy machine made the pool believe that PostgreSQL does not respond. */
+async function whenResponding(transaction: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await transaction();
+      return;
+    } catch (error) {
+      const cause = error instanceof ApiError ? error.cause : undefined;
+      if (!(cause instanceof Error) || cause.message !== 'PostgreSQL does not respond') throw error;
+      await wait(250);
+    }
+  }
 }
 
 /** The number of recorded events that are not in the log yet. */
