@@ -92,7 +92,7 @@ test('the activity of a key has the status of the metrics, also if the client di
   };
   respond({ headersSent: false, destroyed: true, statusCode: 200 });
   expect(activity.top()).toMatchObject({ busiest: [{ requests: 1, refused: 0 }], refused: [] });
-  // The status of this response was never set, because the client had disconnected.
+  // No head was written, so `statusCode` still has Node's default of 200.
   respond({ headersSent: false, destroyed: true, statusCode: 200 }, new ApiError('RATE_LIMITED'));
   expect(activity.top()).toMatchObject({ busiest: [{ requests: 2, refused: 1 }] });
 });

@@ -48,7 +48,7 @@ export interface ServiceResponse {
   body: any;
 }
 
-/** The prefix of the API key with which `callService` calls. */
+/** The prefix of the API key in the principal that `callService` signs. */
 export const TEST_PREFIX = 'service_900000000000000001_test00';
 /** The source of what such a call changes. */
 export const TEST_SOURCE = { kind: 'api_key', id: TEST_PREFIX, requestId: 'test' };

@@ -21,7 +21,7 @@ afterEach(async () => {
   await new Promise((resolve) => service?.close(resolve));
 });
 
-/** Starts a service and returns the connections to it. */
+/** Starts an HTTP server, and returns an Upstream that sends requests to it. */
 async function serve(handle: RequestListener, timeoutMs = PATIENT_MS): Promise<Upstream> {
   const started = createServer(handle);
   service = started;
@@ -32,7 +32,7 @@ async function serve(handle: RequestListener, timeoutMs = PATIENT_MS): Promise<U
   return upstream;
 }
 
-/** Begins a response and sends no more of it. */
+/** Sends the head and the first bytes of a response, and never ends it. */
 const stall: RequestListener = (_request, response) => void response.write('begun');
 
 test('an exchange returns the whole body', async () => {
@@ -75,10 +75,7 @@ test('an exchange whose body is too large fails with PAYLOAD_TOO_LARGE', async (
 
 test('an exchange whose signal is aborted fails with CallerLeft', async () => {
   const left = new AbortController();
-  const boats = await serve((request, response) => {
-    stall(request, response);
-    setTimeout(() => left.abort(), 50);
-  });
+  const boats = await serve((_request, response) => void response.write('begun', () => left.abort()));
   await expect(boats.exchange({ ...REQUEST, signal: left.signal }, MAX_BYTES)).rejects.toThrow(CallerLeft);
 });
 

@@ -48,7 +48,7 @@ export interface JobRun {
   save(synced?: readonly SyncedRoles[]): Promise<void>;
   /** Aborted when this process must stop running the job before it handles the next member. */
   signal: AbortSignal;
-  /** Is over when the run must end before it handles the next members. */
+  /** The time of this run. The run reads `isOver` before each batch of members, and ends if it is true. */
   slice: Pick<TimeSlice, 'isOver'>;
 }
 

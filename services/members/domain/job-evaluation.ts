@@ -16,8 +16,8 @@ export const MAX_ATTEMPTS_PER_MEMBER = 4;
 const QUERY_AGAIN_MS = 1_000;
 
 /**
- * Returns the members of a page of the member list that a job handles, each with its link, ordered by chat ID; without
- * `all` only the linked ones.
+ * Adds to each member of a page its link, and sorts the members by chat ID. Members without a link are left out unless `all` is
+ * set.
  */
 export async function handledMembers<Member extends { chatId: string }>(
   lookup: GrpcClient<typeof LookupServiceService>,

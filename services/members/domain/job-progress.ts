@@ -4,7 +4,7 @@ import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { JobProgress } from '../store/sync-jobs.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
 
-/** The maximum number of errors that a synchronisation job stores and reports. */
+/** The maximum number of errors that a synchronisation job stores. Further errors are only counted. */
 const MAX_ERRORS = 100;
 
 /** What a job did with a member's nickname; the error if the chat platform failed to set it. */

@@ -24,7 +24,7 @@ export interface JobQueueOptions {
   events: MemberEvents;
   /** Seconds without progress after which a synchronisation job fails permanently. */
   giveUpSeconds: number;
-  /** Milliseconds after which a job gives its slot to the jobs of other guilds. */
+  /** How long a job runs, in milliseconds, before jobs of other guilds are run; 30 seconds if omitted. */
   sliceMs?: number;
 }
 

@@ -33,7 +33,7 @@ export interface PreviewRunnerOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   bindings: GrpcClient<typeof BindingsServiceService>;
   chat: ChatPlatform;
-  /** Milliseconds after which a preview gives its slot to the previews of other guilds. */
+  /** How long a preview runs, in milliseconds, before previews of other guilds are run; 30 seconds if omitted. */
   sliceMs?: number;
 }
 

@@ -149,8 +149,8 @@ export async function pausePreview(
 }
 
 /**
- * Marks a preview as failed if `always` is set, or if it has made no progress for so many seconds. With `keepsCause` the
- * error of an earlier attempt stays stored as the cause.
+ * Marks a preview as failed: if `always` is set, or if it last stored progress more than `seconds` ago. Returns true if it was
+ * marked. With `keepsCause`, an error that an earlier attempt has stored is not replaced by `cause`.
  */
 export async function failPreview(
   on: Queryable,

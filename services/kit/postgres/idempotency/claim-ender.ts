@@ -9,7 +9,7 @@ import { CLAIM_SECONDS, type Claim, lockWrite } from './claim.ts';
 /** How many claims are ended at the same time: the requests of clients need most connections of the pool. */
 const MAX_CONCURRENT = 2;
 const RETRY = { minMs: 250, maxMs: 1_000 };
-/** The maximum number of claims that wait, to limit memory. Further claims are not ended before they expire. */
+/** The maximum number of claims whose end is retried, which limits memory. Claims beyond it reject repeats of their write until they expire. */
 const MAX_WAITING = 1_000;
 
 /** Settles or releases a claim, by statements in a transaction or outside of one. */
