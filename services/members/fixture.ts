@@ -238,10 +238,20 @@ export class MembersFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
+  /** Returns whether the mirror has a guild and the websocket keeps it current. */
+  async isMirrorLive(guildId = GUILD): Promise<boolean> {
+    const guilds = await this.query(
+      `SELECT FROM members.mirror_guilds AS g JOIN members.chat_shards AS s USING (shard_count, shard_id)
+       WHERE g.guild_id = $1 AND g.is_available AND g.session_epoch = s.epoch AND s.live_until > clock_timestamp()`,
+      [guildId],
+    );
+    return guilds.length === 1;
+  }
+
   /** Waits until the mirror has a guild, and stores that the guild uses this service, so that its members are mirrored. */
   async useMirroredGuild(guildId = GUILD): Promise<void> {
-    const statement = 'UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1 RETURNING 1';
-    await vi.waitUntil(async () => (await this.query(statement, [guildId])).length === 1, PATIENCE);
+    await vi.waitUntil(() => this.isMirrorLive(guildId), PATIENCE);
+    await this.query('UPDATE members.mirror_guilds SET used_at = clock_timestamp() WHERE guild_id = $1', [guildId]);
   }
 
   /** Returns the number of unfinished link changes (intents). */

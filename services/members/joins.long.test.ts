@@ -75,15 +75,9 @@ beforeAll(async () => {
       [guildIdOf(guild), chatId, gameId, `User${gameId}`, index + 1],
     );
   }
-  const isLive = async () => {
-    const [row] = await fixture.query(
-      'SELECT bool_and(live_until > clock_timestamp()) AS live FROM members.chat_shards',
-    );
-    return row?.['live'] === true;
-  };
-  await vi.waitUntil(isLive, PATIENCE);
   // The guilds are in use: their roles are mirrored.
   for (let index = 0; index < GUILDS; index++) {
+    await vi.waitUntil(() => fixture.isMirrorLive(guildIdOf(index)), PATIENCE);
     await fixture.get(`/guilds/${guildIdOf(index)}/roles`, { guildId: guildIdOf(index) });
   }
   await chat.forget();

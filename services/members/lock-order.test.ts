@@ -68,13 +68,6 @@ beforeAll(async () => {
     mirror_timeouts: true,
     nickname_template: '{game_username}',
   });
-  const isLive = async () => {
-    const [row] = await fixture.query(
-      'SELECT bool_and(live_until > clock_timestamp()) AS live FROM members.chat_shards WHERE session_id IS NOT NULL',
-    );
-    return row?.['live'] === true;
-  };
-  await vi.waitUntil(isLive, PATIENCE);
   await fixture.useMirroredGuild();
 });
 afterAll(async () => {

@@ -21,7 +21,6 @@ beforeAll(async () => {
   await fixture.start();
   chat = new Platform(fixture.simulators.chat);
   members = await fixture.startMembers({ CHAT_GATEWAY_ENABLED: 'true' });
-  await vi.waitUntil(isLive, PATIENCE);
   await fixture.useMirroredGuild();
 });
 afterAll(async () => {
@@ -31,13 +30,6 @@ afterAll(async () => {
 beforeEach(async () => {
   await fixture.query('TRUNCATE members.events, members.event_counters, members.member_reports');
 });
-
-async function isLive(): Promise<boolean> {
-  const [row] = await fixture.query(
-    `SELECT bool_and(live_until > clock_timestamp()) AS live FROM members.chat_shards WHERE session_id IS NOT NULL`,
-  );
-  return row?.['live'] === true;
-}
 
 async function control(path: string, body: object): Promise<void> {
   const response = await fetch(chat.url + path, { method: 'POST', body: JSON.stringify(body) });

@@ -52,7 +52,7 @@ beforeAll(async () => {
   const connected = connect(MembersServiceService, 'members', members.addresses.grpc ?? '', fixture.clock);
   client = connected.client;
   closing.push(connected.close);
-  await vi.waitUntil(isLive, PATIENCE);
+  await vi.waitUntil(() => fixture.isMirrorLive(), PATIENCE);
   // Uses the guild, so that its members are mirrored.
   await rolesOf('920000000000000001');
 });
@@ -71,8 +71,6 @@ const control = async (path: string, body: object) => {
 };
 const change = (action: 'join' | 'leave' | 'update', user: string, fields: object = {}) =>
   control('/__members', { guild: GUILD, user, action, ...fields });
-const isLive = async () =>
-  (await fixture.query('SELECT FROM members.chat_shards WHERE live_until > clock_timestamp()')).length === 1;
 const rolesOf = async (chatId: string) =>
   (await client.getMemberRoles({ guildId: GUILD, chatId })).member?.roles.map(({ id }) => id);
 const rowOf = async (chatId: string) =>

@@ -33,7 +33,7 @@ beforeAll(async () => {
   );
   client = connected;
   closing.push(close);
-  await vi.waitUntil(isLive, PATIENCE);
+  await vi.waitUntil(() => fixture.isMirrorLive(), PATIENCE);
   // Uses the guild, so that its members are mirrored.
   await rolesOf(ADA);
 });
@@ -49,12 +49,6 @@ const control = async (path: string, body: object) => {
 };
 const change = (action: 'join' | 'leave' | 'update', user: string, fields: object = {}) =>
   control('/__members', { guild: GUILD, user, action, ...fields });
-const isLive = async () => {
-  const [row] = await fixture.query(
-    `SELECT bool_and(live_until > clock_timestamp()) AS live FROM members.chat_shards WHERE session_id IS NOT NULL`,
-  );
-  return row?.['live'] === true;
-};
 const epoch = async () => (await fixture.query('SELECT epoch FROM members.chat_shards'))[0]?.['epoch'];
 const rolesOf = async (chatId: string) =>
   (await client.getMemberRoles({ guildId: GUILD, chatId })).member?.roles.map(({ id }) => id);
@@ -117,7 +111,7 @@ test('a connection that is cut is resumed: nothing is missed, and the mirror sta
   await change('join', user, { username: 'during' });
   await change('update', user, { roles: [OFFICER] });
   await expect.poll(() => mirrored(user), PATIENCE).toEqual([OFFICER]);
-  await vi.waitUntil(isLive, PATIENCE);
+  await vi.waitUntil(() => fixture.isMirrorLive(), PATIENCE);
   expect(await epoch()).toBe(before);
 });
 
@@ -125,7 +119,10 @@ test('after a gap members are read again on demand, and changes in the gap are s
   const before = await epoch();
   await control('/__gateway', { action: 'forget' });
   await change('update', ADA, { roles: [OFFICER] });
-  await vi.waitUntil(async () => (await epoch()) !== before && (await isLive()), { timeout: 30_000, interval: 100 });
+  await vi.waitUntil(async () => (await epoch()) !== before && (await fixture.isMirrorLive()), {
+    timeout: 30_000,
+    interval: 100,
+  });
   await chat.forget();
   expect(await rolesOf(ADA)).toEqual([OFFICER]);
   expect(await totalCalls()).toBe(1);
@@ -138,7 +135,10 @@ test('after two gaps in a row permissions are still answered while the platform 
   for (let gap = 0; gap < 2; gap++) {
     const before = await epoch();
     await control('/__gateway', { action: 'forget' });
-    await vi.waitUntil(async () => (await epoch()) !== before && (await isLive()), { timeout: 30_000, interval: 100 });
+    await vi.waitUntil(async () => (await epoch()) !== before && (await fixture.isMirrorLive()), {
+      timeout: 30_000,
+      interval: 100,
+    });
   }
   await chat.fault('/members/', { delay_ms: 3_000 });
   expect(await rolesOf(ADA)).toEqual(roles);
@@ -152,7 +152,7 @@ test('another process resumes the session of a stopped one, without a gap', asyn
   await members.stop();
   await change('join', user, { username: 'between' });
   await expect.poll(() => mirrored(user), PATIENCE).toEqual([]);
-  await vi.waitUntil(isLive, PATIENCE);
+  await vi.waitUntil(() => fixture.isMirrorLive(), PATIENCE);
   expect(await epoch()).toBe(before);
   await other.stop();
   members = await fixture.startMembers(FED);

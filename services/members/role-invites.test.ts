@@ -184,13 +184,6 @@ test.each([{}, { chat_id: NORA, game_id: 7001 }, { chat_id: 'nora' }, { game_id:
 
 test('with the websocket, whoever accepts an invite also gets the nickname, although joins are not synced', async () => {
   const members: RunningService = await fixture.startMembers({ CHAT_GATEWAY_ENABLED: 'true' });
-  const isLive = async () => {
-    const [row] = await fixture.query(
-      `SELECT bool_and(live_until > clock_timestamp()) AS live FROM members.chat_shards WHERE session_id IS NOT NULL`,
-    );
-    return row?.['live'] === true;
-  };
-  await vi.waitUntil(isLive, PATIENCE);
   await fixture.useMirroredGuild();
   await fixture.patch(`/guilds/${GUILD}/settings`, { nickname_template: '{game_username}' });
   const { url } = (await invite()).body.data;

@@ -53,7 +53,6 @@ const shard = async () =>
   (await fixture.query('SELECT holder, epoch, live_until > clock_timestamp() AS live FROM members.chat_shards'))[0] as
     | { holder: string | null; epoch: string; live: boolean }
     | undefined;
-const isLive = async () => (await shard())?.live === true;
 const rolesOf = async (chatId: string) =>
   (
     await fixture.query(
@@ -71,17 +70,10 @@ async function startOwner(): Promise<ReplicaProcess> {
   return started;
 }
 
-/** Notes that the guild uses the service. Returns false if the platform has not sent it yet. */
-async function useGuild(): Promise<boolean> {
-  const used = 'UPDATE members.mirror_guilds SET used_at = now() WHERE guild_id = $1 RETURNING 1';
-  return (await fixture.query(used, [GUILD])).length === 1;
-}
-
 /** Starts the owner of the shard and another process, in a guild that uses the service. */
 async function startBoth(): Promise<{ owner: ReplicaProcess; holder: string | null; epoch: string }> {
   const owner = await startOwner();
-  await vi.waitUntil(isLive, PATIENCE);
-  await vi.waitUntil(useGuild, PATIENCE);
+  await fixture.useMirroredGuild();
   await startOwner();
   const { holder = null, epoch = '' } = (await shard()) ?? {};
   return { owner, holder, epoch };

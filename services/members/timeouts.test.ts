@@ -24,15 +24,13 @@ beforeAll(async () => {
   chat = new Platform(fixture.simulators.chat);
   const address = fixture.members.addresses.grpc ?? '';
   ({ client: timeouts, close } = connect(TimeoutServiceService, 'members', address, fixture.clock));
-  await vi.waitUntil(isMirrored, PATIENCE);
+  await vi.waitUntil(() => fixture.isMirrorLive(), PATIENCE);
 });
 afterAll(async () => {
   close();
   await fixture.stop();
 });
 
-const isMirrored = async () =>
-  (await fixture.query('SELECT FROM members.mirror_guilds WHERE guild_id = $1', [GUILD])).length === 1;
 const reported = async () => (await timeouts.listTimeoutChanges({ after: 0, limit: 10, guildId: '' })).changes;
 const names = async () => (await reported()).map(({ guildId, chatId }) => [guildId, chatId]);
 
