@@ -60,6 +60,7 @@ export class ImageSystem {
       redisUrl: await testRedisUrl(),
       roots: { internal: secret(), admin: secret() },
       chatUrl: simulators.chat,
+      chatPublicKey: simulators.world.application.publicKey,
       gameUrl: simulators.game,
       oidcUrl: simulators.oidc,
       consoleUrl: `http://127.0.0.1:${ports['console']?.public}`,

@@ -126,6 +126,8 @@ export type Shared = {
   /** The root secrets from which the keys of each process are derived; no process gets these. */
   roots: Roots;
   chatUrl: string;
+  /** The public key of the simulated chat platform's application, in hexadecimal. */
+  chatPublicKey: string;
   gameUrl: string;
   /** The simulated OpenID provider. */
   oidcUrl: string;
@@ -199,7 +201,7 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
     },
     console: { CONSOLE_URL: shared.consoleUrl, PUBLIC_URL: inherited['PUBLIC_URL'] || shared.gatewayUrl },
     'sign-in': signIn(shared, inherited),
-    interactions: { CHAT_APPLICATION_PUBLIC_KEY: inherited['CHAT_APPLICATION_PUBLIC_KEY'] },
+    interactions: { CHAT_APPLICATION_PUBLIC_KEY: publicKey(shared, inherited) },
     responses: { CHAT_API_URL: chatApiUrl(shared, inherited) },
   };
   return given[held];
@@ -207,6 +209,10 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
 
 const chatApiUrl = (shared: Shared, inherited: NodeJS.ProcessEnv) =>
   inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`;
+
+/** The operator's key; otherwise that of the simulated platform, unless the operator has set a real platform. */
+const publicKey = (shared: Shared, inherited: NodeJS.ProcessEnv) =>
+  inherited['CHAT_APPLICATION_PUBLIC_KEY'] || (inherited['CHAT_API_URL'] ? undefined : shared.chatPublicKey);
 
 /** The addresses of the simulators, unless the operator has set a real platform. */
 function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -20,6 +20,7 @@ const shared: Shared = {
   redisUrl: 'redis://redis',
   roots: { internal: ['the internal root secret'], admin: ["the operators' root secret"] },
   chatUrl: 'http://chat',
+  chatPublicKey: 'abcd',
   gameUrl: 'http://game',
   oidcUrl: 'http://oidc',
   consoleUrl: 'http://console',
@@ -50,6 +51,7 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     MODERATION_HTTP_URL: 'http://127.0.0.1:17',
     EVENTS_HTTP_URL: 'http://127.0.0.1:20',
     REDIS_URL: 'redis://redis',
+    CHAT_APPLICATION_PUBLIC_KEY: 'abcd',
   });
 });
 
@@ -92,6 +94,16 @@ test('members talks to the simulators unless real platforms are named', () => {
   };
   expect(environment('members', real)).toMatchObject(real);
   expect(environment('lookup', real)['CHAT_BOT_TOKEN']).toBeUndefined();
+});
+
+test("the gateway verifies slash commands of the simulated platform, or with the operator's key, but not with the former for a real platform", () => {
+  const keyOf = (inherited: NodeJS.ProcessEnv) => environment('gateway', inherited)['CHAT_APPLICATION_PUBLIC_KEY'];
+  const CHAT_API_URL = 'https://chat.example/api';
+  expect([keyOf({}), keyOf({ CHAT_API_URL }), keyOf({ CHAT_API_URL, CHAT_APPLICATION_PUBLIC_KEY: 'own' })]).toEqual([
+    'abcd',
+    undefined,
+    'own',
+  ]);
 });
 
 test("the operator's settings are passed on; ports, addresses and npm's variables of the shell are not", () => {

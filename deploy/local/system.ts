@@ -17,6 +17,7 @@ import { type Deployable, environmentOf, type Ports, type Shared, withoutOthers 
 import type { Programs } from './programs.ts';
 import { prepareRedis } from './redis.ts';
 import type { Settings } from './settings.ts';
+import { Application } from './simulators/chat/interactions/application.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** The addresses of the simulated platforms, of the simulated receiver of webhooks, and of the simulated OpenID provider. */
@@ -96,6 +97,7 @@ export class System {
       redisUrl: redis,
       roots: this.roots(),
       chatUrl: simulators.chat,
+      chatPublicKey: new Application(this.applicationSeed).publicKey,
       gameUrl: simulators.game,
       oidcUrl: simulators.oidc,
       consoleUrl: settings.consoleUrl ?? `http://127.0.0.1:${ports['console']?.public ?? settings.consolePort}`,
@@ -168,6 +170,11 @@ export class System {
     });
   }
 
+  /** From this the key is derived with which the simulated chat platform signs slash commands. */
+  private get applicationSeed(): string {
+    return ensureSecret(join(this.secretsFolder, 'simulated-application'));
+  }
+
   private async migrate(database: string): Promise<void> {
     try {
       for (const name of await migrateAll(database)) this.options.report(`Migrated ${name}`);
@@ -229,6 +236,7 @@ export class System {
       GAME_SIMULATOR_PORT: String(gamePort),
       RECEIVER_SIMULATOR_PORT: String(receiverPort),
       OIDC_SIMULATOR_PORT: String(oidcPort),
+      SIMULATOR_APPLICATION_SEED: this.applicationSeed,
     };
     const [chat, game] = [`http://127.0.0.1:${chatPort}`, `http://127.0.0.1:${gamePort}`];
     const receiver = `http://127.0.0.1:${receiverPort}`;

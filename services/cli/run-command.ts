@@ -102,15 +102,13 @@ function explainFailure(error: unknown, command: Command): string {
     if (error instanceof kind) return error.message;
   if (!(error instanceof ApiError)) return `unexpected error: ${error instanceof Error ? error.message : 'unknown'}`;
   const faults = (error.details['errors'] as Fault[] | undefined) ?? [];
-  return faults.length > 0 ? faults.map(faultText).join('\n          ') : explain(error);
+  return faults.length > 0 ? faults.map((fault) => faultText(fault, command)).join('\n          ') : explain(error);
 }
 
-/** The command-line options and arguments whose name differs from the request field. */
+/** The command-line options whose name differs from the request field. */
 const OPTION_NAMES: Record<string, string> = {
   guild_id: '--guild',
-  guildId: '--guild',
   account: 'the account',
-  key_id: 'KEY_ID',
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',
   servers: '--server',
@@ -118,13 +116,21 @@ const OPTION_NAMES: Record<string, string> = {
 };
 
 /**
- * Formats a validation error with the name of the option, such as the second `--allow-ip` for
+ * Formats a validation error with the name of the option or argument, such as the second `--allow-ip` for
  * `request.ip_allowlist[1]`.
  */
-function faultText({ path, message }: Fault): string {
+function faultText({ path, message }: Fault, command: Command): string {
   const [, field = path, index] = /^request\.(\w+)(?:\[(\d+)\])?/.exec(path) ?? [];
-  const option = OPTION_NAMES[field] ?? `--${field.replaceAll('_', '-')}`;
-  return `${option}${index === undefined ? '' : ` (number ${Number(index) + 1})`} ${message}`;
+  const snakeCase = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const number = index === undefined ? '' : ` (number ${Number(index) + 1})`;
+  return `${typedName(snakeCase, command)}${number} ${message}`;
+}
+
+/** Returns what a person types for a field of a request. A command with an argument passes it as the ID, unless it has that option. */
+function typedName(field: string, { argument, options }: Command): string {
+  const option = field.replaceAll('_', '-');
+  const isArgument = argument !== undefined && (field === 'id' || field === argument.toLowerCase());
+  return isArgument && !(option in options) ? argument : (OPTION_NAMES[field] ?? `--${option}`);
 }
 
 function usage({ name, usage }: Command): string {

@@ -245,6 +245,7 @@ export class Deployment {
       redisUrl: this.#options.redisUrl,
       roots: { internal: [this.secrets.internal], admin: [this.secrets.admin] },
       chatUrl: this.#simulators.chat,
+      chatPublicKey: this.#simulators.world.application.publicKey,
       gameUrl: this.#simulators.game,
       oidcUrl: this.#simulators.oidc,
       consoleUrl: this.consoleUrl,

@@ -1,3 +1,4 @@
+import { Application } from './chat/interactions/application.ts';
 import { createChat } from './chat.ts';
 import { MessageBus } from './game/messages.ts';
 import { createGame } from './game.ts';
@@ -84,7 +85,10 @@ function isPort(value: number): boolean {
 
 async function main(): Promise<void> {
   const simulators = await startSimulators({
-    world: loadWorld(process.env['SIMULATOR_WORLD'] || undefined),
+    world: loadWorld(
+      process.env['SIMULATOR_WORLD'] || undefined,
+      new Application(process.env['SIMULATOR_APPLICATION_SEED'] || undefined),
+    ),
     host: process.env['SIMULATOR_HOST'] || undefined,
     chatPort: readNumber('CHAT_SIMULATOR_PORT', 0, isPort),
     gamePort: readNumber('GAME_SIMULATOR_PORT', 0, isPort),

@@ -55,12 +55,13 @@ export class World {
   badges!: Map<number, GameItem>;
   readonly #replaced = new Set<() => void>();
   /** The application of the bot with the key that signs interactions; it stays when the world is replaced. */
-  readonly application = new Application();
+  readonly application: Application;
   /** The secrets of universes; they stay too. */
   readonly secrets = new Secrets();
 
   /** Throws an error that lists every fault with its path. */
-  constructor(input: unknown) {
+  constructor(input: unknown, application = new Application()) {
+    this.application = application;
     this.replace(input);
   }
 
@@ -117,8 +118,8 @@ export class World {
 }
 
 /** Reads a world file; without a path the demo world. Throws an error with every fault and its path. */
-export function loadWorld(path: string | undefined): World {
-  return new World(JSON.parse(readFileSync(path ?? demoWorld, 'utf8')));
+export function loadWorld(path: string | undefined, application?: Application): World {
+  return new World(JSON.parse(readFileSync(path ?? demoWorld, 'utf8')), application);
 }
 
 function indexGuild(data: ChatGuildData): ChatGuild {

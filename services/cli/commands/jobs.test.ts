@@ -142,6 +142,7 @@ test('a job that is done cannot be retried', async () => {
 
 test('missing or invalid arguments are reported, and nothing is changed', async () => {
   expect((await run('jobs', 'retry', '--guild', GUILD)).error).toContain('JOB_ID is required');
+  expect((await run('jobs', 'cancel', '--guild', GUILD, 'x')).error).toContain('JOB_ID must be a UUID');
   expect((await run('jobs', 'list')).error).toContain('--guild is required');
   expect((await run('jobs', 'list', '--guild', GUILD, '--cursor', 'made-up')).error).toContain('--cursor');
 });

@@ -94,7 +94,7 @@ test.each([
   [['webhooks', 'list'], '--guild is required'],
   [['webhooks', 'show', '--guild', '900000000000000001'], 'WEBHOOK_ID is required'],
   [['webhooks', 'show', '--guild', '900000000000000001', UNKNOWN], 'The guild has no such webhook'],
-  [['webhooks', 'show', '--guild', '900000000000000001', 'x'], 'must be a UUID'],
+  [['webhooks', 'show', '--guild', '900000000000000001', 'x'], 'WEBHOOK_ID must be a UUID'],
   [['webhooks', 'enable', '--guild', '900000000000000001', UNKNOWN, '--from', 'x'], '--from must be a whole number'],
   [['webhooks', 'replay', '--guild', '900000000000000001', UNKNOWN], 'give exactly one of --from, --event'],
   [['events', 'tail'], '--guild is required'],

@@ -11,6 +11,7 @@ import type { JobTelemetry } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
 import { continueJob, recordEnd, skipJob } from './job-admin.ts';
 import { TimeSlice } from './time-slice.ts';
+import { assertWorkersSurvive } from './worker-deaths.ts';
 
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
@@ -74,7 +75,8 @@ function delayMs(attempts: number, { retryAfter = 0 }: ApiError): number {
   return Math.max(backoffMs(attempts, BACKOFF), Math.min(BACKOFF.maxMs, 1000 * retryAfter));
 }
 
-async function run(item: JobItem, { database, groupSync, telemetry, events, sliceMs }: JobQueueOptions): Promise<void> {
+async function run(item: JobItem, options: JobQueueOptions): Promise<void> {
+  const { database, groupSync, telemetry, events, giveUpSeconds, sliceMs } = options;
   const { guildId, id, signal, data } = item;
   const { gameGroupId, position, done, changed, failed, errors, failedAttempts } = data;
   const job = { guildId, id, gameGroupId, attempts: failedAttempts };
@@ -103,7 +105,9 @@ async function run(item: JobItem, { database, groupSync, telemetry, events, slic
     slice.advanced();
   };
   telemetry.taken(item);
-  if (!(await store.startJob(database, item))) throw new LostJob();
+  const stalledSeconds = await store.startJob(database, item);
+  if (stalledSeconds === undefined) throw new LostJob();
+  assertWorkersSurvive(item, stalledSeconds, giveUpSeconds);
   const work = () => groupSync.run({ job, progress, save, signal, slice });
   const isComplete = await withPurpose('job', () => withEventSource(sourceOfResults(data.source), work));
   if (!isComplete) throw new Interrupted();

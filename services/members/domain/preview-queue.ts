@@ -7,6 +7,7 @@ import * as store from '../store/binding-previews.ts';
 import type { JobError } from '../store/sync-jobs.ts';
 import type { PreviewTelemetry } from '../telemetry/previews.ts';
 import { LostPreview, type PreviewRunner, WaitsForSync } from './preview-run.ts';
+import { assertWorkersSurvive, WorkersDied } from './worker-deaths.ts';
 
 export const PREVIEW_QUEUE = 'binding-previews';
 const CONCURRENCY = 2;
@@ -16,19 +17,6 @@ const BACKOFF = { minMs: 2_000, maxMs: 30_000 };
 const SYNC_WAIT_MS = 5_000;
 /** Seconds without progress after which a preview fails: somebody waits for the result. */
 const GIVE_UP_SECONDS = 600;
-/**
- * Seconds without progress after which a preview fails before its next attempt. So much longer than `GIVE_UP_SECONDS` that an
- * attempt in between would have failed it, had it not ended with its process.
- */
-const WORKERS_DIED_SECONDS = 2 * GIVE_UP_SECONDS;
-/** The attempts before that, because an update or a stop of the whole installation also ends attempts, and may last longer. */
-const MIN_ATTEMPTS = 3;
-const WORKERS_DIED: JobError = {
-  chat_id: null,
-  role_id: null,
-  code: 'INTERNAL',
-  message: 'The processes that computed the preview ended before it was done',
-};
 
 export interface PreviewQueueOptions {
   database: Queryable;
@@ -58,27 +46,19 @@ export function previewQueue({ database, runner, telemetry }: PreviewQueueOption
     },
     async handle(item) {
       try {
-        if (!(await store.startPreview(database, item))) return;
-        if (await isGivenUp(database, item)) return telemetry.workersDied(item);
+        const stalledSeconds = await store.startPreview(database, item);
+        if (stalledSeconds === undefined) return;
+        assertWorkersSurvive(item, stalledSeconds, GIVE_UP_SECONDS);
         await withPurpose('job', () => runner.run(item));
         await store.completePreview(database, item);
       } catch (error) {
         if (error instanceof LostPreview) return;
+        if (error instanceof WorkersDied) telemetry.workersDied(item);
         if (error instanceof Interrupted || !(await hasFailed(database, item, asApiError(error)))) throw error;
       }
     },
     settled: (item, end) => telemetry.settled(item, end),
   };
-}
-
-/**
- * Fails a preview that has made no progress for too long, although it was attempted several times: an attempt that kills
- * its worker, for example because it needs too much memory, never reports an error. Returns true if it has failed.
- */
-async function isGivenUp(database: Queryable, item: store.PreviewItem): Promise<boolean> {
-  if (item.attempts <= MIN_ATTEMPTS) return false;
-  const failure = { cause: WORKERS_DIED, keepsCause: true, always: false, seconds: WORKERS_DIED_SECONDS };
-  return store.failPreview(database, item, failure);
 }
 
 /** Stores the cause of an error. Returns true if the preview has thereby failed, and false if it has to be retried. */

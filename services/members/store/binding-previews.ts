@@ -100,17 +100,18 @@ const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 const lease = ({ guildId, id, lease: holder }: PreviewItem) => [guildId, id, holder];
 
 /**
- * Marks a preview as started. Returns false if the lease was lost. The first attempt since the preview was released begins
- * the time without progress anew: the preview has waited for its turn.
+ * Marks a preview as started. Returns the seconds for which it has made no progress; undefined if the lease was lost. The
+ * first attempt since the preview was released begins that time anew: the preview has waited for its turn.
  */
-export async function startPreview(on: Queryable, item: PreviewItem): Promise<boolean> {
-  const started = await on.query(
+export async function startPreview(on: Queryable, item: PreviewItem): Promise<number | undefined> {
+  const [started] = await on.query<{ stalledSeconds: number }>(
     `UPDATE members.binding_previews SET started_at = coalesce(started_at, now),
        progressed_at = CASE WHEN started_at IS NULL OR attempts = 1 THEN now ELSE progressed_at END
-     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD}
+     RETURNING extract(epoch FROM now - progressed_at)::float8 AS "stalledSeconds"`,
     lease(item),
   );
-  return started.length > 0;
+  return started?.stalledSeconds;
 }
 
 /**
@@ -150,23 +151,18 @@ export async function pausePreview(
 
 /**
  * Marks a preview as failed: if `always` is set, or if it last stored progress more than `seconds` ago. Returns true if it was
- * marked. With `keepsCause`, an error that an earlier attempt has stored is not replaced by `cause`.
+ * marked.
  */
 export async function failPreview(
   on: Queryable,
   item: PreviewItem,
-  {
-    cause,
-    keepsCause = false,
-    always,
-    seconds,
-  }: { cause: JobError; keepsCause?: boolean; always: boolean; seconds: number },
+  { cause, always, seconds }: { cause: JobError; always: boolean; seconds: number },
 ): Promise<boolean> {
   const failed = await on.query(
-    `UPDATE members.binding_previews SET state = 'skipped', cause = CASE WHEN $7 THEN coalesce(cause, $4::jsonb) ELSE $4::jsonb END,
+    `UPDATE members.binding_previews SET state = 'skipped', cause = $4,
        holder = NULL, leased_until = NULL, finished_at = clock_timestamp()
      WHERE ${HELD} AND ($5 OR progressed_at < clock_timestamp() - $6 * interval '1 second') RETURNING 1`,
-    [...lease(item), cause, always, seconds, keepsCause],
+    [...lease(item), cause, always, seconds],
   );
   return failed.length > 0;
 }

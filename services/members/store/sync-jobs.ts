@@ -132,17 +132,18 @@ const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 const lease = ({ guildId, id, lease: holder }: JobItem) => [guildId, id, holder];
 
 /**
- * Marks a job as running. Returns false if the job's lease was lost. The first attempt since the job was released begins
- * the time without progress anew: the job has waited for its turn.
+ * Marks a job as running. Returns the seconds for which it has made no progress; undefined if the job's lease was lost. The
+ * first attempt since the job was released begins that time anew: the job has waited for its turn.
  */
-export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
-  const started = await on.query(
+export async function startJob(on: Queryable, item: JobItem): Promise<number | undefined> {
+  const [started] = await on.query<{ stalledSeconds: number }>(
     `UPDATE members.sync_jobs SET state = 'running', started_at = coalesce(started_at, now),
        progressed_at = CASE WHEN queue_attempts = 1 AND progressed_at IS NOT NULL THEN now ELSE progressed_at END
-     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD} RETURNING 1`,
+     FROM (SELECT clock_timestamp() AS now) AS clock WHERE ${HELD}
+     RETURNING extract(epoch FROM now - coalesce(progressed_at, started_at))::float8 AS "stalledSeconds"`,
     lease(item),
   );
-  return started.length > 0;
+  return started?.stalledSeconds;
 }
 
 /**

@@ -1,7 +1,10 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 /** Milliseconds since 1970 of the first moment of chat IDs, which begin with their time. */
 const EPOCH_MS = 1_420_070_400_000n;
+
+/** An Ed25519 private key in PKCS #8 is these bytes, and then its seed (RFC 8410, section 7). */
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** The key pair with which the platform signs the interactions that it sends to the application. */
 export class Application {
@@ -10,10 +13,12 @@ export class Application {
   readonly #privateKey: KeyObject;
   #lastId = 0n;
 
-  constructor() {
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-    this.publicKey = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex');
-    this.#privateKey = privateKey;
+  /** Equal seeds have equal keys; without a seed the keys are random. */
+  constructor(seed: string | Buffer = randomBytes(32)) {
+    const key = Buffer.concat([PKCS8_ED25519, createHash('sha256').update(seed).digest()]);
+    this.#privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+    const { x = '' } = createPublicKey(this.#privateKey).export({ format: 'jwk' });
+    this.publicKey = Buffer.from(x, 'base64url').toString('hex');
   }
 
   /** The signature of a request in hexadecimal. */
