@@ -137,7 +137,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     // Node may read one header more than the limit, so that the gateway can detect that a request has too many.
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     respondToProtocolErrors(listener.server, {
-      refused: (code) => telemetry.rejectedByParser(code),
+      rejected: (code) => telemetry.rejectedByParser(code),
       methodsOf: (path) => {
         if (interactions && path === INTERACTIONS_PATH) return ['POST'];
         return ownResponses.isPublic(path) ? ['GET'] : matcher.methodsOf(path);

@@ -10,7 +10,7 @@ export const personPanels: PanelSpec[] = [
   {
     title: 'Bans and mutes',
     description:
-      'Bans, mutes and their lifting by action, those that were rejected (refused), and attempts to deliver them to the activity service by outcome.',
+      'Bans, mutes and their lifting by action, those that were rejected, and attempts to deliver them to the activity service by outcome.',
     unit: 'ops',
     queries: {
       '{{action}}': rate('moderation_decisions_total', MODERATION, ['action']),
@@ -76,7 +76,7 @@ export const personPanels: PanelSpec[] = [
   {
     title: 'Operator calls and audit checks',
     description:
-      'Within the last hour: calls by operators that change data of another service, and those rejected because of the role (refused); and audit chains that the hourly check signed or found broken.',
+      'Within the last hour: calls by operators that change data of another service, and those rejected because of the role; and audit chains that the hourly check signed or found broken.',
     unit: 'short',
     queries: {
       'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,

@@ -9,7 +9,7 @@ const newAdmission = () => new Admission({ maxInFlight: 20, maxWaitingPolls: 8 }
 /** Admits a request with a key of the guild, if there is a slot. */
 function request(admission: Admission, guildId: string, isPoll = false) {
   const held = newHeld();
-  return { held, refusal: admission.enter(held) ?? admission.share(held, guildId, isPoll) };
+  return { held, rejection: admission.enter(held) ?? admission.share(held, guildId, isPoll) };
 }
 
 describe('requests in flight', () => {
@@ -17,22 +17,22 @@ describe('requests in flight', () => {
     const admission = newAdmission();
     for (let guild = 0; guild < 9; guild++) {
       const calls = [1, 2, 3].map(() => request(admission, `guild ${guild}`));
-      expect(calls.map(({ refusal }) => refusal)).toEqual([undefined, undefined, OVERLOADS.guild]);
+      expect(calls.map(({ rejection }) => rejection)).toEqual([undefined, undefined, OVERLOADS.guild]);
       admission.leave(calls[2]?.held as Held);
     }
-    for (let count = 0; count < 2; count++) expect(request(admission, 'last').refusal).toBeUndefined();
+    for (let count = 0; count < 2; count++) expect(request(admission, 'last').rejection).toBeUndefined();
     expect(admission.inFlight).toBe(20);
-    expect(request(admission, 'another').refusal).toBe(OVERLOADS.in_flight);
+    expect(request(admission, 'another').rejection).toBe(OVERLOADS.in_flight);
   });
 
   test('leaving twice releases only one slot', () => {
     const admission = newAdmission();
     const [one] = [request(admission, 'a'), request(admission, 'a')];
-    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+    expect(request(admission, 'a').rejection).toBe(OVERLOADS.guild);
     admission.leave(one.held);
     admission.leave(one.held);
-    expect(request(admission, 'a').refusal).toBeUndefined();
-    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+    expect(request(admission, 'a').rejection).toBeUndefined();
+    expect(request(admission, 'a').rejection).toBe(OVERLOADS.guild);
   });
 });
 
@@ -42,7 +42,7 @@ describe('requests whose body is still arriving', () => {
     const [one, other] = [request(admission, 'a'), request(admission, 'a')];
     for (const { held } of [one, other]) expect(admission.receive(held)).toBeUndefined();
     expect([admission.receiving, admission.inFlight]).toEqual([2, 0]);
-    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+    expect(request(admission, 'a').rejection).toBe(OVERLOADS.guild);
     admission.leave(other.held);
     admission.received(one.held);
     admission.received(other.held);
@@ -56,7 +56,7 @@ describe('requests whose body is still arriving', () => {
     const admission = new Admission({ maxInFlight: 2, maxWaitingPolls: 1 });
     for (const guild of ['a', 'b']) expect(admission.receive(request(admission, guild).held)).toBeUndefined();
     const third = request(admission, 'c');
-    expect(third.refusal).toBeUndefined();
+    expect(third.rejection).toBeUndefined();
     expect(admission.receive(third.held)).toBe(OVERLOADS.receiving);
   });
 });
@@ -66,21 +66,21 @@ describe('waiting polls', () => {
     const admission = newAdmission();
     for (let count = 0; count < 4; count++) {
       const poll = request(admission, 'a', true);
-      expect(poll.refusal).toBeUndefined();
+      expect(poll.rejection).toBeUndefined();
       admission.wait(poll.held);
     }
     expect([admission.waitingPolls, admission.inFlight]).toEqual([4, 0]);
-    expect(request(admission, 'a').refusal).toBeUndefined();
+    expect(request(admission, 'a').rejection).toBeUndefined();
   });
 
   test('of one guild have at most half of few slots, and other guilds have the rest', () => {
     const admission = newAdmission();
     const polls = (guild: string) => Array.from({ length: 5 }, () => request(admission, guild, true));
     const [first] = [polls('a'), polls('b')];
-    expect(first.map(({ refusal }) => refusal)).toEqual([...Array.from({ length: 4 }), OVERLOADS.guild_polls]);
-    expect(request(admission, 'c', true).refusal).toBe(OVERLOADS.polls);
+    expect(first.map(({ rejection }) => rejection)).toEqual([...Array.from({ length: 4 }), OVERLOADS.guild_polls]);
+    expect(request(admission, 'c', true).rejection).toBe(OVERLOADS.polls);
     for (const { held } of first) admission.leave(held);
-    expect(request(admission, 'c', true).refusal).toBeUndefined();
+    expect(request(admission, 'c', true).rejection).toBeUndefined();
   });
 
   test('of one guild have a slot for each of its servers by default', () => {

@@ -58,16 +58,16 @@ export class OverloadLog {
     this.#log = log;
     this.#now = now;
     const help = 'Requests rejected with 503 because a limit on concurrent requests was reached, by limit';
-    this.#rejections = metrics.counterOf('gateway_overload_refusals_total', help, 'bound', BOUNDS);
+    this.#rejections = metrics.counterOf('gateway_overload_rejections_total', help, 'bound', BOUNDS);
   }
 
   /** Counts a rejected request. `bound` is the limit that was reached. */
-  refused(bound: Bound): void {
+  rejected(bound: Bound): void {
     this.#rejections.inc({ bound });
     this.#unlogged++;
     const now = this.#now();
     if (now - this.#loggedAt < LOG_EVERY_MS) return;
-    this.#log.warn({ refused: this.#unlogged, bound }, 'requests rejected because too many are in flight');
+    this.#log.warn({ rejected: this.#unlogged, bound }, 'requests rejected because too many are in flight');
     this.#loggedAt = now;
     this.#unlogged = 0;
   }

@@ -13,15 +13,15 @@ test('each rejection is counted, and a warning without a stack is logged once a 
   const metrics = new Metrics();
   let now = 0;
   const overload = new OverloadLog({ metrics, log, now: () => now });
-  for (; now < 2_500; now++) overload.refused('guild');
-  expect(lines.map(({ level, refused }) => [level, refused])).toEqual([
+  for (; now < 2_500; now++) overload.rejected('guild');
+  expect(lines.map(({ level, rejected }) => [level, rejected])).toEqual([
     [40, 1],
     [40, 1_000],
     [40, 1_000],
   ]);
   expect(JSON.stringify(lines)).not.toContain('stack');
-  const text = await metrics.registry.getSingleMetricAsString('gateway_overload_refusals_total');
-  expect(text).toMatch(/^gateway_overload_refusals_total\{bound="guild"\} 2500$/m);
+  const text = await metrics.registry.getSingleMetricAsString('gateway_overload_rejections_total');
+  expect(text).toMatch(/^gateway_overload_rejections_total\{bound="guild"\} 2500$/m);
   // Present before the first rejection, so that an alert can detect its increase.
-  expect(text).toMatch(/^gateway_overload_refusals_total\{bound="address"\} 0$/m);
+  expect(text).toMatch(/^gateway_overload_rejections_total\{bound="address"\} 0$/m);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { GrantCache } from './cache.ts';
-import { Refusals } from './refusals.ts';
+import { Rejections } from './rejections.ts';
 
 const grantOf = (version: number): KeyGrant => ({
   keyId: '900000000000000001-1',
@@ -65,14 +65,14 @@ test('a change of a key that is not cached adds no entry', () => {
 });
 
 test('rejected keys are cached for five seconds, at most 10,000; beyond that the oldest is evicted', () => {
-  const refusals = new Refusals();
-  refusals.add('first', 1_000);
-  expect(refusals.has('first', 5_999)).toBe(true);
-  expect(refusals.has('first', 6_000)).toBe(false);
-  for (let index = 0; index < 10_000; index++) refusals.add(`junk ${index}`, 1_000);
-  expect(refusals.has('first', 1_000)).toBe(false);
-  expect(refusals.has('junk 0', 1_000)).toBe(true);
-  expect(refusals.has('junk 100', 1_000)).toBe(true);
-  refusals.delete('junk 100');
-  expect(refusals.has('junk 100', 1_000)).toBe(false);
+  const rejections = new Rejections();
+  rejections.add('first', 1_000);
+  expect(rejections.has('first', 5_999)).toBe(true);
+  expect(rejections.has('first', 6_000)).toBe(false);
+  for (let index = 0; index < 10_000; index++) rejections.add(`junk ${index}`, 1_000);
+  expect(rejections.has('first', 1_000)).toBe(false);
+  expect(rejections.has('junk 0', 1_000)).toBe(true);
+  expect(rejections.has('junk 100', 1_000)).toBe(true);
+  rejections.delete('junk 100');
+  expect(rejections.has('junk 100', 1_000)).toBe(false);
 });

@@ -14,7 +14,7 @@ export interface KeyCount {
   key_id: string;
   requests: number;
   /** The number of requests with the API key whose status is one of REJECTIONS. */
-  refused: number;
+  rejected: number;
 }
 
 /**
@@ -35,33 +35,33 @@ export class KeyActivity {
     let count = counts.get(keyId);
     if (!count) {
       if (counts.size >= MAX_KEYS) return;
-      count = { key_id: keyId, requests: 0, refused: 0 };
+      count = { key_id: keyId, requests: 0, rejected: 0 };
       counts.set(keyId, count);
     }
     count.requests++;
-    if (REJECTIONS.includes(status)) count.refused++;
+    if (REJECTIONS.includes(status)) count.rejected++;
   }
 
   /**
    * Returns the 100 API keys with the most requests and the 100 with the most rejections in the last minute, highest
    * first.
    */
-  top(): { window_seconds: number; busiest: KeyCount[]; refused: KeyCount[] } {
+  top(): { window_seconds: number; busiest: KeyCount[]; rejected: KeyCount[] } {
     const oldest = this.#number() - SLICES;
     const sums = new Map<string, KeyCount>();
     for (const { counts } of this.#slices.filter(({ number }) => number > oldest)) {
-      for (const { key_id, requests, refused } of counts.values()) {
-        const sum = sums.get(key_id) ?? { key_id, requests: 0, refused: 0 };
-        sums.set(key_id, { key_id, requests: sum.requests + requests, refused: sum.refused + refused });
+      for (const { key_id, requests, rejected } of counts.values()) {
+        const sum = sums.get(key_id) ?? { key_id, requests: 0, rejected: 0 };
+        sums.set(key_id, { key_id, requests: sum.requests + requests, rejected: sum.rejected + rejected });
       }
     }
     const all = [...sums.values()];
-    const highest = (by: 'requests' | 'refused') =>
+    const highest = (by: 'requests' | 'rejected') =>
       all
         .filter((count) => count[by] > 0)
         .toSorted((one, other) => other[by] - one[by])
         .slice(0, MAX_LISTED);
-    return { window_seconds: (SLICES * SLICE_MS) / 1000, busiest: highest('requests'), refused: highest('refused') };
+    return { window_seconds: (SLICES * SLICE_MS) / 1000, busiest: highest('requests'), rejected: highest('rejected') };
   }
 
   #number(): number {

@@ -5,7 +5,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type CachedGrant, GrantCache } from './cache.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
-import { Refusals } from './refusals.ts';
+import { Rejections } from './rejections.ts';
 import { RenewalSchedule } from './renewal-schedule.ts';
 import { type LookupResult, type Priority, unavailable, Verifier } from './verifier.ts';
 
@@ -33,7 +33,7 @@ const KNOWN_MS = 24 * 3_600_000;
 const MAX_ATTEMPTS = 3;
 const PROBE_INTERVAL_MS = 1_000;
 /** The outcomes of the lookup of an API key in metrics. */
-const OUTCOMES = ['hit', 'refusal_hit', 'miss', 'stale', 'unavailable'];
+const OUTCOMES = ['hit', 'rejection_hit', 'miss', 'stale', 'unavailable'];
 
 export interface KeysOptions {
   client: GrpcClient<AuthServiceService>;
@@ -55,7 +55,7 @@ export interface KeysOptions {
 export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
-  readonly #refusals = new Refusals();
+  readonly #rejections = new Rejections();
   readonly #schedule: RenewalSchedule;
   /** The hashes of the API keys that are due to be verified again. */
   readonly #due = new Set<string>();
@@ -72,7 +72,7 @@ export class Keys {
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, onResult: (id, result) => this.#store(id, result) });
     const help =
-      'API key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
+      'API key lookups: from the cache (hit, rejection_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
     this.#outcomes = options.metrics.counterOf('gateway_key_cache_total', help, 'outcome', OUTCOMES);
     this.#renewals = options.metrics.counter(
       'gateway_key_renewals_total',
@@ -125,7 +125,7 @@ export class Keys {
     if (known) return known;
     const id = key.hashText;
     if (this.#isInvalid(id)) {
-      this.#outcomes.inc({ outcome: 'refusal_hit' });
+      this.#outcomes.inc({ outcome: 'rejection_hit' });
       return undefined;
     }
     try {
@@ -196,7 +196,7 @@ export class Keys {
       const id = hash.toString('latin1');
       this.#cache.markChanged(id, version);
       this.#verifier.markChanged(id, version);
-      this.#refusals.delete(id);
+      this.#rejections.delete(id);
     }
   }
 
@@ -231,7 +231,7 @@ export class Keys {
     }
     this.#cache.delete(id);
     // The rejection of an API key that changed during the lookup is not cached, because the key may be valid by now.
-    if (changedVersion === 0) this.#refusals.add(id, this.#options.clock.now());
+    if (changedVersion === 0) this.#rejections.add(id, this.#options.clock.now());
   }
 
   /** True if the cache alone shows that the API key is invalid. */
@@ -239,9 +239,9 @@ export class Keys {
     const entry = this.#cache.get(id);
     if (entry && entry.changedVersion === 0 && this.#hasLapsed(entry.grant)) {
       this.#cache.delete(id);
-      this.#refusals.add(id, this.#options.clock.now());
+      this.#rejections.add(id, this.#options.clock.now());
     }
-    return this.#refusals.has(id, this.#options.clock.now());
+    return this.#rejections.has(id, this.#options.clock.now());
   }
 
   /** True if a cached API key may be used although the auth service does not respond. */

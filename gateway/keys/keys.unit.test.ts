@@ -80,7 +80,7 @@ test('an unknown key is rejected, and that is cached for five seconds', async ()
   clock.advance(4_999);
   expect(await keys.find(key)).toBeUndefined();
   expect(requested()).toBe(1);
-  expect(await outcomes('refusal_hit')).toBe(1);
+  expect(await outcomes('rejection_hit')).toBe(1);
   clock.advance(1);
   expect(await keys.find(key)).toBeUndefined();
   expect(requested()).toBe(2);

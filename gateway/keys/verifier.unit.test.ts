@@ -73,8 +73,8 @@ test('low priority lookups have their own queue and only a share of the lookups 
   expect(peer.messages[1]).toEqual(others.map(({ guildId, hash }) => ({ guildId, hash })));
   peer.release();
   await Promise.all([first, ...flood]);
-  const refused = (await more).filter(({ status }) => status === 'rejected');
-  expect(refused).toHaveLength(34);
+  const rejected = (await more).filter(({ status }) => status === 'rejected');
+  expect(rejected).toHaveLength(34);
 });
 
 test('a lookup is rejected with UNAVAILABLE while the queue is full', async () => {

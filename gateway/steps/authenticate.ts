@@ -20,7 +20,7 @@ const MISSING = new ApiError('MISSING_API_KEY', {
   message: 'An API key is required: send it as X-API-Key, or as Authorization: ApiKey or Bearer',
 });
 const INVALID = new ApiError('INVALID_API_KEY');
-const IN_URL = new ApiError('INVALID_API_KEY', { message: 'Keys in URLs are refused' });
+const IN_URL = new ApiError('INVALID_API_KEY', { message: 'Keys in URLs are rejected' });
 const EXPIRED = new ApiError('API_KEY_EXPIRED');
 const TOO_MANY = 'Too many requests with missing or invalid API keys from this address';
 const LOOKUP_RETRY_MS = 1_000;

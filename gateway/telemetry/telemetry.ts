@@ -125,7 +125,7 @@ export class GatewayTelemetry {
   /** Counts and logs bytes that Node's HTTP parser rejected before they became a request. */
   rejectedByParser(code: ErrorCode): void {
     this.#requests.inc({ route: 'none', method: 'other', code: ERRORS[code].http });
-    this.#log.info({ refusal: code }, 'malformed HTTP request rejected');
+    this.#log.info({ rejection: code }, 'malformed HTTP request rejected');
   }
 
   /** Logs an internal error at the end of a request, whose connection is closed. */
@@ -140,9 +140,9 @@ export class GatewayTelemetry {
 
   #writeLine(summary: Summary, rejection: ApiError | undefined): void {
     if (!rejection) return this.#log[this.#isInAccessLog() ? 'info' : 'debug'](summary, 'request completed');
-    if (rejection instanceof OverloadError) return this.#overload.refused(rejection.bound);
+    if (rejection instanceof OverloadError) return this.#overload.rejected(rejection.bound);
     if (isServerError(rejection)) return this.#log.error({ ...summary, err: rejection }, 'request failed');
-    this.#log.info({ ...summary, refusal: rejection.code }, 'request rejected');
+    this.#log.info({ ...summary, rejection: rejection.code }, 'request rejected');
   }
 }
 

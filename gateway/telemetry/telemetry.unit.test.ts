@@ -41,7 +41,7 @@ test('a rejected request is logged with its ID, route, method, status, duration 
       method: 'GET',
       code: 401,
       ms: expect.any(Number),
-      refusal: 'INVALID_API_KEY',
+      rejection: 'INVALID_API_KEY',
       msg: 'request rejected',
     },
   ]);
@@ -59,7 +59,7 @@ test('rejections are not logged at a higher log level', async () => {
 
 test('a server error is logged as an error, and an overload rejection as a warning without the request', async () => {
   expect(await linesOf(new ApiError('INTERNAL'))).toMatchObject([{ level: 'error', code: 500, msg: 'request failed' }]);
-  expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', refused: 1, bound: 'in_flight' }]);
+  expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', rejected: 1, bound: 'in_flight' }]);
 });
 
 test('a request whose client disconnected is counted as 499, and is not timed', async () => {
@@ -91,10 +91,10 @@ test('the activity of a key has the status of the metrics, also if the client di
     telemetry.responded(request, response as ServerResponse, context, outcome);
   };
   respond({ headersSent: false, destroyed: true, statusCode: 200 });
-  expect(activity.top()).toMatchObject({ busiest: [{ requests: 1, refused: 0 }], refused: [] });
+  expect(activity.top()).toMatchObject({ busiest: [{ requests: 1, rejected: 0 }], rejected: [] });
   // No head was written, so `statusCode` still has Node's default of 200.
   respond({ headersSent: false, destroyed: true, statusCode: 200 }, new ApiError('RATE_LIMITED'));
-  expect(activity.top()).toMatchObject({ busiest: [{ requests: 2, refused: 1 }] });
+  expect(activity.top()).toMatchObject({ busiest: [{ requests: 2, rejected: 1 }] });
 });
 
 test('only the configured share of successful requests is logged', async () => {

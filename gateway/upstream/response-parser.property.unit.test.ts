@@ -22,7 +22,7 @@ interface TestResponse {
   bytes: Buffer;
   /** True if only the end of the connection ends it. */
   isUntilClose: boolean;
-  heard: Omit<ParsedResponse, 'refusal'>;
+  heard: Omit<ParsedResponse, 'rejection'>;
   isReusable: boolean;
 }
 
@@ -112,7 +112,7 @@ it('responses are parsed as they were written, wherever they are cut', { timeout
       const pieces = cut(bytes);
       const shown = JSON.stringify(pieces.map((piece) => piece.toString('latin1')));
       for (const result of [hear(whole, [bytes], isUntilClose), hear(inPieces, pieces, isUntilClose)]) {
-        expect(result, `seed ${SEED}: ${shown}`).toEqual({ ...heard, refusal: undefined });
+        expect(result, `seed ${SEED}: ${shown}`).toEqual({ ...heard, rejection: undefined });
       }
       expect([whole.isReusable, inPieces.isReusable], `seed ${SEED}: ${shown}`).toEqual([isReusable, isReusable]);
       seen.responses += 1;
@@ -179,7 +179,7 @@ function isNoMore(node: NodeResult, whole: ParsedResponse, inPieces: ParsedRespo
   }
   if (whole.isOver) return node.isOver && node.status === whole.status && isDeepStrictEqual(inPieces, whole);
   // In pieces the end of the response may arrive before the bytes after it.
-  return !inPieces.isOver || whole.refusal === 'bytes after the end of the response';
+  return !inPieces.isOver || whole.rejection === 'bytes after the end of the response';
 }
 
 it("of a response with a changed byte no more is accepted than by Node's own client", {
@@ -197,7 +197,7 @@ it("of a response with a changed byte no more is accepted than by Node's own cli
       throw new Error(`seed ${SEED}, case ${count}: ${shown}`);
     }
     seen.complete += Number(whole.isOver);
-    seen.rejected += Number(whole.refusal !== undefined);
+    seen.rejected += Number(whole.rejection !== undefined);
     seen.completeInNode += Number(node.isOver);
   }
   printFigure('responses with a changed byte', `${CHANGED} cases, seed ${SEED}: ${JSON.stringify(seen)}`);

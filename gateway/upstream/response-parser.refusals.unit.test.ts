@@ -5,7 +5,12 @@ import { ResponseParser } from './response-parser.ts';
 
 describe('rejected before any of its body is a response with', () => {
   it.each(HOSTILE_HEADS)('%s', (_fault, text) => {
-    expect(read(text, true)).toMatchObject({ body: '', isOver: false, isReusable: false, refusal: expect.any(String) });
+    expect(read(text, true)).toMatchObject({
+      body: '',
+      isOver: false,
+      isReusable: false,
+      rejection: expect.any(String),
+    });
   });
 
   it('line ends other than CRLF', () => {
@@ -16,7 +21,7 @@ describe('rejected before any of its body is a response with', () => {
         expect(hear(new ResponseParser(), [changed], true), `of ${JSON.stringify(String(changed))}`).toMatchObject({
           body: '',
           isOver: false,
-          refusal: expect.any(String),
+          rejection: expect.any(String),
         });
       }
     }
@@ -28,24 +33,24 @@ describe('rejected before any of its body is a response with', () => {
       `HTTP/1.1 200 ${'x'.repeat(17 * 1024)}`,
       `${OK}${'a: b\n'.repeat(4 * 1024)}`,
     ]) {
-      expect(read(text).refusal).toBe('the head is too large');
-      expect(read(`${text}\n\n`).refusal).toBe('the head is too large');
+      expect(read(text).rejection).toBe('the head is too large');
+      expect(read(`${text}\n\n`).rejection).toBe('the head is too large');
     }
     expect(read(`${OK}a: ${'b'.repeat(15 * 1024)}\ncontent-length: 0\n\n`).isOver).toBe(true);
   });
 });
 
 it('bytes that cannot become a response, and bytes after a response, are rejected immediately', () => {
-  expect(hear(new ResponseParser(), [Buffer.from('hello')], false).refusal).toBe('the status line is invalid');
-  expect(hear(new ResponseParser(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
+  expect(hear(new ResponseParser(), [Buffer.from('hello')], false).rejection).toBe('the status line is invalid');
+  expect(hear(new ResponseParser(), [Buffer.from('HTTP')], false).rejection).toBeUndefined();
   const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
   const relayed = hear(new ResponseParser(), [twice], false);
-  expect([relayed.status, relayed.refusal]).toEqual([undefined, 'bytes after the end of the response']);
+  expect([relayed.status, relayed.rejection]).toEqual([undefined, 'bytes after the end of the response']);
 });
 
 describe('rejected and never reported as complete is a body with', () => {
   it.each(HOSTILE_BODIES)('%s', (_fault, text) => {
-    expect(read(text, true)).toMatchObject({ isOver: false, isReusable: false, refusal: expect.any(String) });
+    expect(read(text, true)).toMatchObject({ isOver: false, isReusable: false, rejection: expect.any(String) });
   });
 
   it('line ends other than CRLF', () => {
@@ -54,7 +59,7 @@ describe('rejected and never reported as complete is a body with', () => {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
         const changed = Buffer.from(text.slice(0, at) + end + text.slice(at + 2), 'latin1');
         const heard = hear(new ResponseParser(), [changed], true);
-        expect([heard.isOver, typeof heard.refusal], `of ${JSON.stringify(String(changed))}`).toEqual([
+        expect([heard.isOver, typeof heard.rejection], `of ${JSON.stringify(String(changed))}`).toEqual([
           false,
           'string',
         ]);
@@ -80,7 +85,7 @@ describe.each(ENDINGS)('a response with %s', (_framing, text) => {
   ])('%s after its end is rejected', (_bytes, more) => {
     expect(hear(new ResponseParser(), [bytesOf(text + more)])).toMatchObject({
       isOver: false,
-      refusal: expect.any(String),
+      rejection: expect.any(String),
     });
     // Without a request in flight all bytes are rejected.
     const reader = new ResponseParser();
@@ -93,7 +98,7 @@ describe.each(ENDINGS)('a response with %s', (_framing, text) => {
     const bytes = bytesOf(text);
     for (let end = 0; end < bytes.length; end++) {
       const heard = hear(new ResponseParser(), [bytes.subarray(0, end)], true);
-      expect([heard.isOver, heard.refusal], `${end} bytes`).toEqual([false, 'the response was cut off']);
+      expect([heard.isOver, heard.rejection], `${end} bytes`).toEqual([false, 'the response was cut off']);
     }
   });
 });

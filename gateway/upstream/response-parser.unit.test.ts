@@ -18,7 +18,7 @@ describe('a response is read exactly to its end', () => {
     ['after interim responses', `HTTP/1.1 100 \n\nHTTP/1.1 103 Early\nlink: </a>\n\n${OK}content-length: 1\n\na`, 'a'],
   ])('%s', (_how, text, body) => {
     const heard = read(text);
-    expect([heard.body, heard.isOver, heard.isReusable, heard.refusal]).toEqual([body, true, true, undefined]);
+    expect([heard.body, heard.isOver, heard.isReusable, heard.rejection]).toEqual([body, true, true, undefined]);
   });
 
   it('without length and chunks it ends with its connection', () => {
@@ -29,7 +29,7 @@ describe('a response is read exactly to its end', () => {
   });
 
   it('is complete if its connection ends after it', () => {
-    expect(read(`${OK}content-length: 1\n\na`, true)).toMatchObject({ body: 'a', isOver: true, refusal: undefined });
+    expect(read(`${OK}content-length: 1\n\na`, true)).toMatchObject({ body: 'a', isOver: true, rejection: undefined });
   });
 });
 

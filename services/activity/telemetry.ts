@@ -7,7 +7,7 @@ import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
 import type { StaffRole } from './store/staff-roles.ts';
 
-const WAKE_UP_OUTCOMES = ['published', 'refused', 'failed', 'dropped'] as const;
+const WAKE_UP_OUTCOMES = ['published', 'rejected', 'failed', 'dropped'] as const;
 
 /** Metrics and log lines of the messages that wake game servers. */
 export class WakeUpTelemetry {
@@ -17,7 +17,7 @@ export class WakeUpTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#messages = metrics.counterOf(
       'activity_wake_ups_total',
-      'Messages that wake the game servers of a universe: accepted, refused or failed at the game platform, or dropped',
+      'Messages that wake the game servers of a universe: accepted, rejected or failed at the game platform, or dropped',
       'outcome',
       WAKE_UP_OUTCOMES,
     );
@@ -28,9 +28,9 @@ export class WakeUpTelemetry {
     this.#messages.inc({ outcome });
   }
 
-  refused(guildId: string, universeId: number): void {
+  rejected(guildId: string, universeId: number): void {
     const fields = { guild_id: guildId, universe_id: universeId };
-    this.#log.warn(fields, 'game platform refused a message to a universe, will try again in ten minutes');
+    this.#log.warn(fields, 'game platform rejected a message to a universe, will try again in ten minutes');
   }
 
   failed(guildId: string, error: unknown): void {

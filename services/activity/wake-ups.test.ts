@@ -126,13 +126,13 @@ test('a message for more servers than it can name is for all servers', async () 
   await vi.waitFor(() => expect(published().at(-1)?.message).toEqual({}), PATIENT);
 });
 
-test('after a refusal no message is sent to the universe for ten minutes', async () => {
+test('after a rejection no message is sent to the universe for ten minutes', async () => {
   await beat('a');
   cloud.status = 403;
   await sendToAll();
   await vi.waitFor(() => expect(published()).toHaveLength(1), PATIENT);
   await vi.waitFor(async () =>
-    expect(await fixture.metric('activity_wake_ups_total', '{outcome="refused"}', replicas[0])).toBe(1),
+    expect(await fixture.metric('activity_wake_ups_total', '{outcome="rejected"}', replicas[0])).toBe(1),
   );
   cloud.status = 200;
   await fixture.advance(TEN_MINUTES_MS - 1_000);

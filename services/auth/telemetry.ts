@@ -37,7 +37,7 @@ export class AuthTelemetry {
       'auth_operator_calls_total',
       'Operator calls that change data of another service and were authorised, and operator calls rejected because of the role',
       'result',
-      ['authorised', 'refused'],
+      ['authorised', 'rejected'],
     );
     this.#auditChains = metrics.counterOf(
       'auth_audit_chains_total',
@@ -100,7 +100,7 @@ export class AuthTelemetry {
   }
 
   operatorRejected(operator: string, method: string): void {
-    this.#operatorCalls.inc({ result: 'refused' });
+    this.#operatorCalls.inc({ result: 'rejected' });
     this.#log.warn({ operator, method }, 'operator call rejected: the role does not include this method');
   }
 

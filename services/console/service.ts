@@ -97,7 +97,7 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
     });
     const listener = listenerOf(service, app);
     respondToProtocolErrors(listener.server, {
-      refused: (code) => telemetry.rejectedByParser(code),
+      rejected: (code) => telemetry.rejectedByParser(code),
       methodsOf: () => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       headers,

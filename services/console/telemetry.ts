@@ -62,7 +62,7 @@ export class ConsoleTelemetry {
   /** Logs a request that failed or was rejected. */
   failed(error: ApiError): void {
     if (isServerError(error)) this.#log.error({ err: error }, 'request failed');
-    else this.#log.info({ refusal: error.code }, 'request rejected');
+    else this.#log.info({ rejection: error.code }, 'request rejected');
   }
 
   /** Logs a change that a person made. The audit names the person. */
@@ -73,6 +73,6 @@ export class ConsoleTelemetry {
   /** Counts and logs bytes that Node's HTTP parser rejected before they became a request. */
   rejectedByParser(code: ErrorCode): void {
     this.#requests.inc({ route: 'none', method: 'other', code: ERRORS[code].http });
-    this.#log.info({ refusal: code }, 'malformed HTTP request rejected');
+    this.#log.info({ rejection: code }, 'malformed HTTP request rejected');
   }
 }

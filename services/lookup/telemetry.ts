@@ -11,7 +11,7 @@ export class LookupTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#changes = metrics.counter(
       'lookup_link_changes_total',
-      'Requested changes of account links: links created (linked), removed (unlinked) and requests rejected (refused)',
+      'Requested changes of account links: links created (linked), removed (unlinked) and requests that were rejected',
       ['change'],
     );
     this.#lookups = metrics.counterOf(
@@ -40,7 +40,7 @@ export class LookupTelemetry {
   }
 
   rejected(guildId: string, operationId: string, reason: 'linked already' | 'not linked'): void {
-    this.#changes.inc({ change: 'refused' });
+    this.#changes.inc({ change: 'rejected' });
     this.#log.info({ guild_id: guildId, operation_id: operationId, reason }, 'account link change rejected');
   }
 }

@@ -23,14 +23,14 @@ export class ModerationTelemetry {
     );
     this.#decisions = metrics.counter(
       'moderation_decisions_total',
-      'Moderation decisions (bans, mutes and their lifting) committed, by action, and those rejected (refused)',
+      'Moderation decisions (bans, mutes and their lifting) committed, by action, and those rejected',
       ['action'],
     );
     this.#deliveries = metrics.counterOf(
       'moderation_deliveries_total',
       'Attempts to deliver a moderation decision to the activity service, by outcome',
       'outcome',
-      ['delivered', 'failed', 'refused', 'superseded'],
+      ['delivered', 'failed', 'rejected', 'superseded'],
     );
     this.#deliverySeconds = metrics.duration(
       'moderation_delivery_delay_seconds',
@@ -57,7 +57,7 @@ export class ModerationTelemetry {
   }
 
   rejected(guildId: string, gameId: number, code: string): void {
-    this.#decisions.inc({ action: 'refused' });
+    this.#decisions.inc({ action: 'rejected' });
     this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'moderation decision rejected');
   }
 
@@ -75,7 +75,7 @@ export class ModerationTelemetry {
    * Counts a delivery that failed, or that the activity service rejected permanently. The queue writes the log line.
    */
   notDelivered(isRetryable: boolean): void {
-    this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'refused' });
+    this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'rejected' });
   }
 
   /**

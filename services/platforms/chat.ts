@@ -103,7 +103,7 @@ export interface ChatInvite {
 }
 
 /** Why the chat platform creates no invite. */
-export type ChatInviteRefusal =
+export type ChatInviteRejection =
   | 'no such channel'
   | 'no such role'
   | 'no such account'
@@ -112,7 +112,7 @@ export type ChatInviteRefusal =
 
 /** Creates invites on the chat platform. Its function throws the same errors as those of ChatPlatform. */
 export interface ChatInvites {
-  createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRefusal>;
+  createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRejection>;
 }
 
 /** A request to add an account to a guild, which its person allows with an access token of the bot's application. */

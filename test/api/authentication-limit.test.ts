@@ -17,7 +17,7 @@ afterAll(() => network.stop());
 
 describe('failed authentications are counted per address', () => {
   /** Sends 40 requests with an invalid key, early enough that the test ends within the same window. */
-  async function refusals(): Promise<CallResult[]> {
+  async function rejections(): Promise<CallResult[]> {
     await waitForWindowTime(10_000);
     const responses = [];
     const wrong = `service_${GUILD}_${'0'.repeat(38)}`;
@@ -29,19 +29,19 @@ describe('failed authentications are counted per address', () => {
     const { secret } = await network.createKey();
     const call = (key: string, query = '') => network.call(`/whoami${query}`, { key });
     expect((await call(secret)).status).toBe(200);
-    const responses = await refusals();
+    const responses = await rejections();
     const codes = responses.map(({ status }) => status);
     expect(new Set(codes)).toEqual(new Set([401, 429]));
-    const refused = responses.find(({ status }) => status === 429);
-    expect(refused?.json.details).toMatchObject({
+    const rejected = responses.find(({ status }) => status === 429);
+    expect(rejected?.json.details).toMatchObject({
       code: 'RATE_LIMITED',
       category: 'authentication',
       limit: 30,
       window: 60,
     });
-    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(refused?.headers.get('x-ratelimit-limit')).toBe('30');
-    expect(refused?.headers.get('x-ratelimit-remaining')).toBe('0');
+    expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(rejected?.headers.get('x-ratelimit-limit')).toBe('30');
+    expect(rejected?.headers.get('x-ratelimit-remaining')).toBe('0');
     expect((await call(secret, '?key=1')).status).toBe(401);
     expect((await call(secret)).status).toBe(200);
   });

@@ -153,9 +153,9 @@ describe('rejected requests', () => {
     // Works even if a window ends in between.
     const body = { binding_id: 999_999, priority: 1 };
     const responses = await Promise.all(Array.from({ length: 61 }, () => update(body)));
-    const refused = responses.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThanOrEqual(1);
-    expect(refused[0]?.json.details).toMatchObject({ category: 'bindings_write', limit: 30, window: 60 });
+    const rejected = responses.filter(({ status }) => status === 429);
+    expect(rejected.length).toBeGreaterThanOrEqual(1);
+    expect(rejected[0]?.json.details).toMatchObject({ category: 'bindings_write', limit: 30, window: 60 });
     expect((await list()).status).toBe(200);
   });
 });

@@ -130,7 +130,7 @@ describe('errors, each in the envelope', () => {
     ]) {
       const response = await network.call(`/whoami${query}`, { key });
       expectError(response, 401, 'INVALID_API_KEY');
-      expect(response.json.message).toBe('Keys in URLs are refused');
+      expect(response.json.message).toBe('Keys in URLs are rejected');
     }
   });
 

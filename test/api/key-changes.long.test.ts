@@ -35,7 +35,7 @@ describe('a key change reaches every gateway within a second, regardless of the 
     const { id, secret } = await network.createKey();
     expect(await statuses(secret)).toEqual([200, 200]);
     await network.admin().revokeKey({ keyId: id, actor: 'test' });
-    withinBound('a revoked key is refused by two gateways', await until(secret, 401), EVERYWHERE_MS);
+    withinBound('a revoked key is rejected by two gateways', await until(secret, 401), EVERYWHERE_MS);
   });
 
   it('rotated: the old secret works during the grace period, and without one not at all', async () => {
@@ -47,7 +47,7 @@ describe('a key change reaches every gateway within a second, regardless of the 
     expect(second.key?.id).toBe(id);
     expect(second.secret.slice(0, -32)).not.toBe(secret.slice(0, -32));
     const third = await network.admin().rotateKey({ keyId: id, graceSeconds: 0, actor: 'test' });
-    withinBound('a secret rotated without grace is refused', await until(second.secret, 401), EVERYWHERE_MS);
+    withinBound('a secret rotated without grace is rejected', await until(second.secret, 401), EVERYWHERE_MS);
     expect(await statuses(third.secret)).toEqual([200, 200]);
   });
 

@@ -47,8 +47,8 @@ describe('members and roles through the gateway', () => {
   it('need members:read; roles need only a valid key', async () => {
     const other = await keyWith('lookup:read');
     for (const path of [`/guilds/${GUILD}/members`, `/guilds/${GUILD}/members/${ADA}`]) {
-      const refused = await get(path, other);
-      expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'members:read']);
+      const rejected = await get(path, other);
+      expect([rejected.status, rejected.json.details.required_scope]).toEqual([403, 'members:read']);
     }
     expect((await get(`/guilds/${GUILD}/roles`, other)).json.data.roles).toHaveLength(9);
     expect((await network.call(`/guilds/${GUILD}/roles`)).status).toBe(401);
@@ -56,8 +56,8 @@ describe('members and roles through the gateway', () => {
 
   it('of another guild are not accessible', async () => {
     for (const path of ['members', `members/${ADA}`, 'roles']) {
-      const refused = await get(`/guilds/${OTHER_GUILD}/${path}`);
-      expect([refused.status, refused.json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
+      const rejected = await get(`/guilds/${OTHER_GUILD}/${path}`);
+      expect([rejected.status, rejected.json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
     }
   });
 
@@ -83,8 +83,8 @@ describe('nicknames through the gateway', () => {
     const response = await sync({ chat_id: ADA, template: '{game_username}' });
     expect(response.json.data).toEqual({ chat_id: ADA, from: null, to: 'AdaBuilds' });
     expect(response.headers.get('x-ratelimit-limit')).toBe('30');
-    const refused = await sync({ chat_id: ADA, nickname: 'Ada' }, await keyWith('members:read'));
-    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);
+    const rejected = await sync({ chat_id: ADA, nickname: 'Ada' }, await keyWith('members:read'));
+    expect([rejected.status, rejected.json.details.required_scope]).toEqual([403, 'sync:write']);
   });
 
   it('need the guild of the key in the body', async () => {
@@ -123,8 +123,8 @@ describe('roles through the gateway', () => {
     });
     expect(dry.json.data).toEqual({ ...response.json.data, dry_run: true });
     expect((await get(`/guilds/${GUILD}/members/${ADA}`)).json.data.roles).toContain('910000000000000003');
-    const refused = await post('/sync/roles', { game_id: 7001 }, await keyWith('members:read'));
-    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);
+    const rejected = await post('/sync/roles', { game_id: 7001 }, await keyWith('members:read'));
+    expect([rejected.status, rejected.json.details.required_scope]).toEqual([403, 'sync:write']);
     expect((await post('/sync/roles', { guild_id: OTHER_GUILD, game_id: 7001 })).status).toBe(403);
   });
 });

@@ -152,7 +152,7 @@ test('the first requests that a rate limit rejects are an increase, because thei
   for (const { name: route } of ROUTES)
     expect([route, has('http_requests_total', { route, code: '429' })]).toEqual([route, true]);
   for (const category of LIMIT_CATEGORIES) {
-    const wanted = { category, decision: 'refused', mode: 'exact' };
+    const wanted = { category, decision: 'rejected', mode: 'exact' };
     expect([category, has('gateway_limit_decisions_total', wanted)]).toEqual([category, true]);
   }
 });

@@ -64,9 +64,9 @@ describe.each(routes)('%s', (_name, row, path, options) => {
     expectError(await network.call(path, { ...options, key: other.secret }), 403, 'GUILD_MISMATCH');
     const scopes = row.scope === 'moderation:write' ? ['moderation:read'] : ['lookup:read'];
     const narrow = await network.createKey({ scopes });
-    const refused = await network.call(path, { ...options, key: narrow.secret });
-    expectError(refused, 403, 'MISSING_SCOPE');
-    expect(refused.json.details.required_scope).toBe(row.scope);
+    const rejected = await network.call(path, { ...options, key: narrow.secret });
+    expectError(rejected, 403, 'MISSING_SCOPE');
+    expect(rejected.json.details.required_scope).toBe(row.scope);
     for (const { id } of [narrow, other]) await network.admin().revokeKey({ keyId: id, actor: 'test' });
   });
 });

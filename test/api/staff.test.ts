@@ -117,8 +117,8 @@ describe('after guildctl has made chat roles staff roles', () => {
 
   it('needs activity:write, the guild of the key, and a game ID', async () => {
     const other = (await network.createKey({ scopes: ['members:read', 'lookup:read'] })).secret;
-    const refused = await ask(ADA.game_id, other);
-    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'activity:write']);
+    const rejected = await ask(ADA.game_id, other);
+    expect([rejected.status, rejected.json.details.required_scope]).toEqual([403, 'activity:write']);
     expect((await ask(ADA.game_id, key, OTHER_GUILD)).json.details.code).toBe('GUILD_MISMATCH');
     expect((await ask('ada')).json.details.errors[0].path).toBe('path.gameId');
   });

@@ -57,8 +57,8 @@ it('shows figures of each process, and the busiest and most often rejected keys'
   expect(of('activity')).toMatchObject({ waiting_polls: 0, unacknowledged_commands: 0 });
   expect(of('members').unfinished_jobs).toBe(0);
   expect(keys.busiest[0].key_id).toBe(key.id);
-  expect(keys.refused).toEqual(keys.busiest);
-  expect(keys.busiest[0].requests).toBeGreaterThan(keys.busiest[0].refused);
+  expect(keys.rejected).toEqual(keys.busiest);
+  expect(keys.busiest[0].requests).toBeGreaterThan(keys.busiest[0].rejected);
   expect(JSON.stringify(keys)).not.toContain(key.secret);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Json, valueSet } from './chart.ts';
 import { helms, render } from './helm.ts';
 
-const REFUSED: [string, string, RegExp][] = [
+const REJECTED: [string, string, RegExp][] = [
   ['an unknown value', '{"evaluation":{"enabld":true}}', /enabld/],
   ['an unknown service', '{"services":{"lokup":{}}}', /lokup/],
   ['a variable of another service', '{"services":{"auth":{"config":{"MAX_IN_FLIGHT":1}}}}', /MAX_IN_FLIGHT/],
@@ -148,7 +148,7 @@ const REFUSED: [string, string, RegExp][] = [
   ['fewer at most than at least', '{"defaults":{"autoscaling":{"minReplicas":5,"maxReplicas":4}}}', /minReplicas/],
 ];
 
-test.each(REFUSED)('%s is rejected with a message that names it', async (_, set, message) => {
+test.each(REJECTED)('%s is rejected with a message that names it', async (_, set, message) => {
   for (const helm of helms()) {
     await expect(render({ files: [valueSet('evaluation')], values: JSON.parse(set) as Json, helm })).rejects.toThrow(
       message,

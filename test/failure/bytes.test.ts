@@ -84,12 +84,12 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
   it('a fuzzed corpus, from a seed that is printed', { timeout: 600_000 }, async () => {
     const cases = Number(process.env['FUZZ_CASES'] ?? amount(10_000, 100_000));
     const started = performance.now();
-    const { failures, arrived, refused } = await fuzz(front, { cases, seed: SEED });
+    const { failures, arrived, rejected } = await fuzz(front, { cases, seed: SEED });
     const seconds = Math.round((performance.now() - started) / 1000);
-    const figure = `${cases} connections, seed ${SEED}: ${arrived} requests arrived, ${refused} refused, ${seconds} s`;
+    const figure = `${cases} connections, seed ${SEED}: ${arrived} requests arrived, ${rejected} rejected, ${seconds} s`;
     printFigure('fuzzed bytes', figure);
     expect(failures.slice(0, 10)).toEqual([]);
-    expect([arrived > cases / 2, refused > cases / 4]).toEqual([true, true]);
+    expect([arrived > cases / 2, rejected > cases / 4]).toEqual([true, true]);
   });
 });
 
@@ -125,8 +125,8 @@ describe('a client that waits for 100 Continue before it sends its body', () => 
     ['with too much to send', 413, (caller: Caller) => head(caller).replace('Length: 2', 'Length: 65537')],
     ['where there is nothing', 404, (caller: Caller) => head(caller).replace('/status', '/nothing')],
     ['with an odd expectation', 417, (caller: Caller) => head(caller).replace('100-continue', 'tea')],
-    ['with a header that is refused', 400, (caller: Caller) => head(caller, 'X_A: b\n')],
-  ])('%s is refused with %i in its place, and what it still sends is no request', async (_why, status, text) => {
+    ['with a header that is rejected', 400, (caller: Caller) => head(caller, 'X_A: b\n')],
+  ])('%s is rejected with %i in its place, and what it still sends is no request', async (_why, status, text) => {
     const caller = newCaller();
     const { text: answer, socket } = await firstAnswer(text(caller));
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -170,7 +170,7 @@ describe('connections', () => {
 
   it.each([
     ['no request', 'GARBAGE\r\n\r\n'],
-    ['a refused request', wire('GET /api/v1/../x HTTP/1.1\nHost: x\n\n')],
+    ['a rejected request', wire('GET /api/v1/../x HTTP/1.1\nHost: x\n\n')],
     ['CONNECT', wire('CONNECT x:80 HTTP/1.1\nHost: x\n\n')],
   ])('after %s a client that keeps its side of the connection open is disconnected', async (_what, text) => {
     const socket = await openSocket(front.address);

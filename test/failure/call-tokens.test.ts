@@ -194,12 +194,12 @@ describe('every method of every service rejects a caller whose token', () => {
 
   it('and accepts each of them with a valid one', async () => {
     const answers = await Promise.all(METHODS.map((method) => call(method, [good(method)], Buffer.alloc(0))));
-    const refused = METHODS.filter((_method, index) => /UNAUTHENTICATED|UNIMPLEMENTED/.test(answers[index] ?? ''));
-    expect(refused).toEqual(METHODS.filter((method) => !isCalled(method)));
+    const rejected = METHODS.filter((_method, index) => /UNAUTHENTICATED|UNIMPLEMENTED/.test(answers[index] ?? ''));
+    expect(rejected).toEqual(METHODS.filter((method) => !isCalled(method)));
     expect(new Set(METHODS.map(({ service }) => service)).size).toBe(7);
     printFigure(
       'forged call tokens',
-      `${Object.keys(FORGERIES).length} on each of ${METHODS.length} methods, all refused`,
+      `${Object.keys(FORGERIES).length} on each of ${METHODS.length} methods, all rejected`,
     );
   });
 });

@@ -11,11 +11,11 @@ const cases = Number(values.cases ?? 10_000);
 const front = await startFront();
 const started = performance.now();
 const only = values.only === undefined ? {} : { only: Number(values.only) };
-const { failures, arrived, refused } = await fuzz(front, { cases, seed, ...only });
+const { failures, arrived, rejected } = await fuzz(front, { cases, seed, ...only });
 for (const failure of failures.slice(0, 20)) console.error(failure);
 const seconds = ((performance.now() - started) / 1000).toFixed(1);
 console.log(
-  `seed ${seed}: ${arrived} requests arrived, ${refused} were refused, ${failures.length} failures, ${seconds} s`,
+  `seed ${seed}: ${arrived} requests arrived, ${rejected} were rejected, ${failures.length} failures, ${seconds} s`,
 );
 await front.stop();
 process.exitCode = failures.length > 0 ? 1 : 0;

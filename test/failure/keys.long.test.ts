@@ -120,11 +120,11 @@ function lateness(uses: readonly Use[], revokedAt: ReadonlyMap<string, number>):
 }
 
 /** Revokes the keys while they are used, and compares the time for which each was still accepted with the bound. */
-async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundMs: number): Promise<void> {
+async function expectRejectedWithin(name: string, keys: readonly HotKey[], boundMs: number): Promise<void> {
   await warm(keys);
   const traffic = keepHot(gateways, keys, random);
   let revokedAt: Map<string, number>;
-  let refusedAfterMs = 0;
+  let rejectedAfterMs = 0;
   try {
     await pause(500);
     revokedAt = await revoke(keys);
@@ -132,14 +132,14 @@ async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundM
     await pause(boundMs);
     // Every key at every gateway, including those that the random choice left out.
     const statusesNow = () => {
-      refusedAfterMs = performance.now() - endedAt;
+      rejectedAfterMs = performance.now() - endedAt;
       return statuses(gateways, secretsOf(keys));
     };
     await expect.poll(statusesNow).toEqual([401]);
   } finally {
     await traffic.stop();
   }
-  withinBound(`${name}: every key at every gateway`, refusedAfterMs, boundMs + TIMER_MS);
+  withinBound(`${name}: every key at every gateway`, rejectedAfterMs, boundMs + TIMER_MS);
   const others = traffic.uses.filter(({ status }) => ![200, 401, 503].includes(status));
   expect(others).toEqual([]);
   const late = lateness(traffic.uses, revokedAt);
@@ -150,7 +150,7 @@ async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundM
 
 describe('three gateways reject frequently used keys that are revoked together', () => {
   it('within a second', async () => {
-    await expectRefusedWithin('keys revoked concurrently', await makeKeys(amount(200, 1_000)), REVOKED_MS);
+    await expectRejectedWithin('keys revoked concurrently', await makeKeys(amount(200, 1_000)), REVOKED_MS);
   }, 120_000);
 
   it.each(['frozen', 'closed'] as const)(
@@ -159,7 +159,7 @@ describe('three gateways reject frequently used keys that are revoked together',
       const keys = await makeKeys(amount(50, 200));
       await warm(keys);
       relay.watching = watching;
-      await expectRefusedWithin(`keys revoked once the stream is ${watching}`, keys, UNHEARD_MS);
+      await expectRejectedWithin(`keys revoked once the stream is ${watching}`, keys, UNHEARD_MS);
     },
     60_000,
   );
@@ -168,7 +168,7 @@ describe('three gateways reject frequently used keys that are revoked together',
     const keys = await makeKeys(amount(50, 200));
     await warm(keys);
     listening.freezeAll();
-    await expectRefusedWithin('keys revoked once LISTEN is half-open', keys, UNHEARD_MS);
+    await expectRejectedWithin('keys revoked once LISTEN is half-open', keys, UNHEARD_MS);
   }, 60_000);
 });
 
@@ -222,13 +222,13 @@ describe('without auth', () => {
       await pause(100);
     }
     const served = seen.filter(({ status }) => status === 200);
-    const refused = seen.filter(({ status }) => status !== 200);
-    expect(new Set(refused.map(({ status, retryAfter }) => `${status} ${retryAfter}`))).toEqual(new Set(['503 1']));
+    const rejected = seen.filter(({ status }) => status !== 200);
+    expect(new Set(rejected.map(({ status, retryAfter }) => `${status} ${retryAfter}`))).toEqual(new Set(['503 1']));
     const lastServed = served.at(-1)?.at ?? 0;
     printFigure('without auth a known key is served for', `${lastServed.toFixed(0)} ms of ${STALE_SECONDS} s`);
     // Measured from the last heartbeat, up to two seconds earlier.
     expect(lastServed).toBeLessThanOrEqual(1_000 * STALE_SECONDS);
-    expect(refused[0]?.at).toBeGreaterThanOrEqual(1_000 * (STALE_SECONDS - 2));
+    expect(rejected[0]?.at).toBeGreaterThanOrEqual(1_000 * (STALE_SECONDS - 2));
     await relay.start();
     const backAt = performance.now();
     await expect.poll(async () => (await use(small, unknown)).status).toBe(200);

@@ -102,8 +102,8 @@ describe('a service rejects a principal that', () => {
         return [route.name, await answerTo(request, forge(request, ring))] as const;
       }),
     );
-    const refused = SIGNED_ROUTES.map(({ name }) => [name, { status: 401, code: 'MISSING_API_KEY' }]);
-    expect(answers).toEqual(refused);
+    const rejected = SIGNED_ROUTES.map(({ name }) => [name, { status: 401, code: 'MISSING_API_KEY' }]);
+    expect(answers).toEqual(rejected);
   });
 
   it('and accepts valid principals on the same routes', async () => {
@@ -118,7 +118,7 @@ describe('a service rejects a principal that', () => {
     expect(new Set(SIGNED_ROUTES.map(({ service }) => service)).size).toBe(7);
     printFigure(
       'forged principals',
-      `${Object.keys(FORGERIES).length} on each of ${SIGNED_ROUTES.length} routes, all refused`,
+      `${Object.keys(FORGERIES).length} on each of ${SIGNED_ROUTES.length} routes, all rejected`,
     );
   });
 

@@ -75,7 +75,7 @@ it("with lookup's keys an attacker cannot call any other service, whichever call
     answers.add(await call(audience, method, token));
   }
   expect([...answers]).toEqual(['UNAUTHENTICATED']);
-  printFigure("call tokens forged with lookup's environment", `${attempts.length}, all refused`);
+  printFigure("call tokens forged with lookup's environment", `${attempts.length}, all rejected`);
 }, 60_000);
 
 it("with lookup's keys an attacker cannot sign a principal for any other service", async () => {

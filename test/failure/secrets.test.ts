@@ -117,7 +117,7 @@ async function databaseFaults(key: string): Promise<void> {
   await databaseRows(system.postgres.url, `ALTER ROLE guild PASSWORD 'another'`);
   system.databaseProxy.thaw();
   system.databaseProxy.cut();
-  await traffic(key, 'refused by the database');
+  await traffic(key, 'rejected by the database');
   await guildctl(['keys', 'create', '--guild', GUILD, '--legacy']);
   await expect.poll(() => system.logs().includes('password authentication failed'), WAIT).toBe(true);
   const other = new URL(system.postgres.url);
@@ -131,7 +131,7 @@ async function redisFaults(key: string): Promise<void> {
   const admin = new Redis(system.redisUrl);
   await admin.config('SET', 'requirepass', 'another');
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
-  await traffic(key, 'refused by Redis');
+  await traffic(key, 'rejected by Redis');
   await expect.poll(() => system.logs().includes('WRONGPASS'), WAIT).toBe(true);
   await admin.config('SET', 'requirepass', secrets.redis);
   admin.disconnect();

@@ -74,7 +74,7 @@ afterEach(async () => {
 
 /** Overload rejections by limit. */
 async function rejections(): Promise<Record<string, number>> {
-  const series = (await scrapeSeries(front.admin)).filter(({ name }) => name === 'gateway_overload_refusals_total');
+  const series = (await scrapeSeries(front.admin)).filter(({ name }) => name === 'gateway_overload_rejections_total');
   return Object.fromEntries(series.map(({ labels, value }) => [labels['bound'], value]));
 }
 

@@ -64,7 +64,7 @@ function send(): Promise<Response> {
 }
 
 test('slow bodies get a tenth of the slots in all, one for each address here, and take none from other requests', async () => {
-  const before = await count('gateway_overload_refusals_total', 'interactions');
+  const before = await count('gateway_overload_rejections_total', 'interactions');
   const from = newCaller().from;
   const [first, second] = [await beginCommand(from), await beginCommand(from)];
   await expect.poll(second.text).toContain('HTTP/1.1 503');
@@ -79,7 +79,7 @@ test('slow bodies get a tenth of the slots in all, one for each address here, an
   await expect.poll(first.text).toContain('HTTP/1.1 408');
   // On a busy machine a few more are admitted when the first ones have ended.
   expect(ended(503)).toBeGreaterThan(MAX_IN_FLIGHT / 2);
-  expect((await count('gateway_overload_refusals_total', 'interactions')) - before).toBe(1 + ended(503));
+  expect((await count('gateway_overload_rejections_total', 'interactions')) - before).toBe(1 + ended(503));
   const next = await beginCommand(from);
   next.send(5);
   await expect.poll(next.text).toContain('HTTP/1.1 200');

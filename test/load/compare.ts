@@ -75,7 +75,7 @@ function subjectsOf(
     status: 200,
     rates: name === BARE || name === SERVER ? [undefined, ...RATES] : [undefined],
   }));
-  for (const name of ['whoami', 'refused 401', 'refused 403', 'refused 429']) {
+  for (const name of ['whoami', 'rejected 401', 'rejected 403', 'rejected 429']) {
     const { status } = scenario(name);
     const requests = requestsOf(scenario(name), world);
     subjects.push({ ...gateway, name: `${GATEWAY}: ${name}`, requests, status, rates: [undefined] });

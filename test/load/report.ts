@@ -111,7 +111,7 @@ export function printTargets(results: Results): void {
     target('gateway CPU per proxied request at saturation, relative to bare', ratio(GATEWAY, undefined, BARE), 0.85);
     target('gateway CPU per proxied request at 1,500/s, relative to bare', ratio(GATEWAY, 1_500, BARE), 1.3);
     for (const code of [401, 429]) {
-      const name = `refused ${code}`;
+      const name = `rejected ${code}`;
       target(`${name}, CPU, relative to a bare Node response`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
     }
     for (const rate of RATES) {

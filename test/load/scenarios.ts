@@ -96,7 +96,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'heartbeat', service: 'activity', status: 200, variety: VARIETY, make: heartbeat },
   { name: 'poll', service: 'activity', status: 200, variety: VARIETY, make: poll },
   {
-    name: 'refused 401',
+    name: 'rejected 401',
     service: 'gateway',
     status: 401,
     variety: 10 * VARIETY,
@@ -107,7 +107,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'refused 403',
+    name: 'rejected 403',
     service: 'gateway',
     status: 403,
     variety: 1,
@@ -115,7 +115,7 @@ export const SCENARIOS: readonly Scenario[] = [
     make: banStatus,
   },
   {
-    name: 'refused 429',
+    name: 'rejected 429',
     service: 'gateway',
     status: 429,
     variety: 1,

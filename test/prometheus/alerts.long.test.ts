@@ -23,7 +23,7 @@ const PATIENCE_MS = 90_000 + HOUR_MS;
 const AUDIT_MS = PATIENCE_MS + 3 * HOUR_MS;
 /** The short form has two of the drills and some seconds of ordinary load. */
 const LOAD_MS = amount(15_000, HOUR_MS);
-const SHORT = ['GuildDataServiceDown', 'GuildDataInternalCallsRefused'];
+const SHORT = ['GuildDataServiceDown', 'GuildDataInternalCallsRejected'];
 const PARTS = ['postgres', 'auth grpc', 'activity grpc'];
 /** Alerts that rightly fire if all parts run in one process beside other tests, which take the processor for seconds. */
 const OF_A_BUSY_MACHINE = [

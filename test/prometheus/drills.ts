@@ -86,7 +86,7 @@ export const SEPARATE_CAUSES: readonly Drill[] = [
   },
   {
     title: 'somebody calls a service without a signature',
-    alerts: ['GuildDataInternalCallsRefused'],
+    alerts: ['GuildDataInternalCallsRejected'],
     cause: async ({ network }) =>
       repeat(() => fetch(`http://${network.address('lookup', 'http')}/api/v1/lookup/status`), 200),
   },

@@ -76,7 +76,7 @@ export const gateway: DashboardSpec = {
           'Requests rejected with 503, by the limit that was reached: that of the whole gateway, or the share of one guild or client address.',
         unit: 'reqps',
         queries: {
-          '{{bound}}': rate('gateway_overload_refusals_total', GATEWAY, ['bound']),
+          '{{bound}}': rate('gateway_overload_rejections_total', GATEWAY, ['bound']),
         },
         alerts: ['GuildDataTooManyInFlight', 'GuildDataOverloadRejections'],
       },
@@ -118,7 +118,7 @@ export const gateway: DashboardSpec = {
       {
         title: 'API key cache lookups',
         description:
-          'Found in the cache (hit, refusal_hit), verified by auth (miss), or auth could not be reached (stale: served from the cache, unavailable: rejected with 503); and cached keys that were renewed before they expired.',
+          'Found in the cache (hit, rejection_hit), verified by auth (miss), or auth could not be reached (stale: served from the cache, unavailable: rejected with 503); and cached keys that were renewed before they expired.',
         unit: 'reqps',
         queries: {
           '{{outcome}}': rate('gateway_key_cache_total', GATEWAY, ['outcome']),
@@ -141,7 +141,7 @@ export const gateway: DashboardSpec = {
           'Requests above a rate limit of their guild or API key, by category. 429 after too many failed authentications is not included.',
         unit: 'reqps',
         queries: {
-          '{{category}}': rate('gateway_limit_decisions_total', `${GATEWAY},decision="refused"`, ['category']),
+          '{{category}}': rate('gateway_limit_decisions_total', `${GATEWAY},decision="rejected"`, ['category']),
         },
       },
       {

@@ -63,7 +63,7 @@ export const platforms: DashboardSpec = {
         unit: 'short',
         queries: {
           'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|chat-.+|oidc|game-.+"}) > 0`,
-          'credentials rejected by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
+          'credentials rejected by {{host}}': `max by (host) (platform_credentials_rejected{${JOB}}) > 0`,
         },
         alerts: ['GuildDataPlatformRejectsCredentials', 'GuildDataPlatformFailing'],
       },
@@ -84,7 +84,7 @@ export const platforms: DashboardSpec = {
         description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
-          '{{purpose}}': rate('chat_budget_refused_total', JOB, ['purpose']),
+          '{{purpose}}': rate('chat_budget_rejected_total', JOB, ['purpose']),
         },
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
@@ -136,7 +136,7 @@ export const platforms: DashboardSpec = {
         description: 'Calls that were not made because the call budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
-          '{{purpose}}': rate('game_budget_refused_total', JOB, ['purpose']),
+          '{{purpose}}': rate('game_budget_rejected_total', JOB, ['purpose']),
         },
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
@@ -182,7 +182,7 @@ export const platforms: DashboardSpec = {
       {
         title: "Events and connections of the chat platform's websocket",
         description:
-          'Events that were stored, or skipped because they could not be read or stored; sessions that were begun or resumed; and connections that were lost, or refused by the platform.',
+          'Events that were stored, or skipped because they could not be read or stored; sessions that were begun or resumed; and connections that were lost, or rejected by the platform.',
         unit: 'ops',
         queries: {
           'events {{outcome}}': rate('members_chat_gateway_events_total', jobOf('members'), ['outcome']),

@@ -63,7 +63,7 @@ export const services: DashboardSpec = {
             'code',
           ]),
         },
-        alerts: ['GuildDataBreakerOpen', 'GuildDataInternalCallsRefused'],
+        alerts: ['GuildDataBreakerOpen', 'GuildDataInternalCallsRejected'],
       },
     ],
     Database: [
@@ -175,7 +175,7 @@ export const services: DashboardSpec = {
       {
         title: 'Wake-ups of game servers',
         description:
-          'Messages of the game platform that tell game servers to fetch commands: accepted, refused (unknown universe, or the key lacks a permission), failed, or dropped because the process was waking too many guilds. Servers whose message is missing fetch commands with their next heartbeat.',
+          'Messages of the game platform that tell game servers to fetch commands: accepted, rejected (unknown universe, or the key lacks a permission), failed, or dropped because the process was waking too many guilds. Servers whose message is missing fetch commands with their next heartbeat.',
         unit: 'reqps',
         queries: { '{{outcome}}': rate('activity_wake_ups_total', ACTIVITY, ['outcome']) },
       },

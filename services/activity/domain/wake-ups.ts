@@ -13,7 +13,7 @@ import type { Recipients } from './command-request.ts';
 
 /** The maximum number of guilds whose servers are being woken by this process; further wake-ups are dropped. */
 const MAX_GUILDS = 1_000;
-/** A universe that must be left alone for longer than this has been refused, and nothing waits for it. */
+/** A universe that must be left alone for longer than this has been rejected, and nothing waits for it. */
 const MAX_WAIT_MS = 2 * store.MIN_GAP_MS;
 
 export interface WakeUpsOptions {
@@ -119,7 +119,7 @@ export class WakeUps implements Part {
       const outcome = await messages.publish(universeId, wakeUpTopic(guildId), messageOf(recipients));
       telemetry.counted(outcome);
       if (outcome === 'published') return;
-      telemetry.refused(guildId, universeId);
+      telemetry.rejected(guildId, universeId);
       await store.pauseWakeUps(database, guildId, universeId);
     } catch (error) {
       telemetry.failed(guildId, error);

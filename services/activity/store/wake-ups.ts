@@ -9,8 +9,8 @@ export const MAX_NAMED = 10;
  * messages a minute.
  */
 export const MIN_GAP_MS = 500;
-/** The seconds for which no message is sent to a universe that the game platform has refused. */
-const REFUSED_SECONDS = 600;
+/** The seconds for which no message is sent to a universe that the game platform has rejected. */
+const REJECTED_SECONDS = 600;
 
 /** The servers and places to wake, as `server:ID` and `place:ID`; empty for all servers. */
 export type Named = readonly string[];
@@ -78,10 +78,10 @@ export function takeWakeUps(on: Queryable, guildId: string): Promise<WakeUp[]> {
   );
 }
 
-/** Stores that the game platform has refused a message to a universe, so that none is sent for ten minutes. */
+/** Stores that the game platform has rejected a message to a universe, so that none is sent for ten minutes. */
 export async function pauseWakeUps(on: Queryable, guildId: string, universeId: number): Promise<void> {
   await on.query(
-    `UPDATE activity.wake_ups SET not_before = clock_timestamp() + interval '${REFUSED_SECONDS} seconds'
+    `UPDATE activity.wake_ups SET not_before = clock_timestamp() + interval '${REJECTED_SECONDS} seconds'
      WHERE guild_id = $1 AND universe_id = $2`,
     [guildId, universeId],
   );

@@ -14,7 +14,7 @@ export function joinHandlers({ auth, log }: JoinParts): Pick<ConsoleHandlers, 's
   const failed = (thrown: unknown): EndpointResult<never> => {
     const error = asApiError(thrown);
     if (isServerError(error)) log.error({ err: error }, 'join of a guild failed');
-    else log.info({ refusal: error.code }, 'join of a guild rejected');
+    else log.info({ rejection: error.code }, 'join of a guild rejected');
     return { redirect: `/joined?error=${error.code}`, cookies: [removedCookie(JOIN_COOKIE)] };
   };
   return {

@@ -52,7 +52,7 @@ export function signInHandlers({ auth, log }: SignInParts): SignInHandlers {
       } catch (thrown) {
         const error = asApiError(thrown);
         if (isServerError(error)) log.error({ err: error, provider }, 'sign-in failed');
-        else log.info({ refusal: error.code, provider }, 'sign-in rejected');
+        else log.info({ rejection: error.code, provider }, 'sign-in rejected');
         return { redirect: `/sign-in?error=${error.code}`, cookies: [removedCookie(SIGN_IN_COOKIE)] };
       }
     },

@@ -13,7 +13,7 @@ const authority = new Authority('ours');
 const caFile = join(folder, 'ca.pem');
 writeFileSync(caFile, authority.cert);
 
-const refusal = (status: string) => `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`;
+const rejection = (status: string) => `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`;
 const serveOk = () => serveRaw((socket) => socket.write(response('ok')));
 
 /** Starts a proxy; `environment` makes a sender use it. */
@@ -63,7 +63,7 @@ test('the proxy sees no address that is not permitted, and no name', async () =>
 });
 
 test('an IPv6 address is written in brackets', async () => {
-  const { connections, environment } = await serveProxy(() => refusal('502 Bad Gateway'));
+  const { connections, environment } = await serveProxy(() => rejection('502 Bad Gateway'));
   const sender = createSender(environment, { resolve: async () => ['2606:4700::1111', '8.8.8.8'] });
   expect(await post(sender, 'https://hooks.example/')).toMatchObject({ error: 'connection failed', isOurFault: false });
   expect(connections.map(({ target }) => target)).toEqual(['8.8.8.8:443', '[2606:4700::1111]:443']);
@@ -77,11 +77,11 @@ test('a certificate for another name is rejected in the tunnel too', async () =>
 });
 
 test.each([
-  ['an address that the proxy forbids', refusal('403 Forbidden'), 'address not allowed', false],
-  ['a target that the proxy cannot reach', refusal('504 Gateway Timeout'), 'connection failed', false],
+  ['an address that the proxy forbids', rejection('403 Forbidden'), 'address not allowed', false],
+  ['a target that the proxy cannot reach', rejection('504 Gateway Timeout'), 'connection failed', false],
   ['a target that speaks first', 'HTTP/1.1 200 OK\r\n\r\nSSH-2.0', 'malformed response', false],
   ['a proxy that does not respond', null, 'timeout', false],
-  ['wrong credentials', refusal('407 Proxy Authentication Required'), 'temporarily unavailable', true],
+  ['wrong credentials', rejection('407 Proxy Authentication Required'), 'temporarily unavailable', true],
   [
     'a proxy that redirects',
     'HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1/\r\n\r\n',
@@ -105,7 +105,7 @@ test('an address to which the proxy does not connect is given up after some seco
 });
 
 test('a proxy that fails is not asked for the other addresses of the name', async () => {
-  const { connections, environment } = await serveProxy(() => refusal('407 Proxy Authentication Required'));
+  const { connections, environment } = await serveProxy(() => rejection('407 Proxy Authentication Required'));
   const sender = createSender(environment, { resolve: async () => ['8.8.8.8', '1.1.1.1'] });
   expect(await post(sender, 'https://hooks.example/')).toMatchObject({ isOurFault: true });
   expect(connections).toHaveLength(1);

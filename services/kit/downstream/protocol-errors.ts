@@ -21,7 +21,7 @@ const REQUEST_LINE = /^[A-Za-z]+ (\S+) HTTP\/1\.[01]\r?\n/;
 
 export interface ProtocolErrorOptions {
   /** Called with the error code of each request that Node's HTTP parser rejects. */
-  refused: (code: ErrorCode) => void;
+  rejected: (code: ErrorCode) => void;
   /** Returns the HTTP methods that a path supports, or undefined if there is no such path. */
   methodsOf: (path: string) => readonly string[] | undefined;
   /** All HTTP methods of the API, for the response to CONNECT, whose target is not a path. */
@@ -33,7 +33,7 @@ export interface ProtocolErrorOptions {
 /** Sends the API's error response for requests that Node's HTTP parser rejects, and for CONNECT. */
 export function respondToProtocolErrors(
   server: Server,
-  { refused, methodsOf, methods, headers = [] }: ProtocolErrorOptions,
+  { rejected, methodsOf, methods, headers = [] }: ProtocolErrorOptions,
 ): void {
   const malformed = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
@@ -43,13 +43,13 @@ export function respondToProtocolErrors(
     // The bytes after a protocol error cannot be interpreted. A socket that is not writable is about to be closed.
     if (!socket.writable || malformed.has(socket)) return;
     malformed.add(socket);
-    const refusal = parserRefusal(error, methodsOf);
-    refused(refusal.code);
+    const rejection = parserRejection(error, methodsOf);
+    rejected(rejection.code);
     const exchange = latestExchange(socket);
     const isHead = HEAD_LINE.test(packetOf(error));
     if (!exchange || (exchange.response.closed && exchange.request.complete))
-      endWith(socket, refusal, { headers, isHead });
-    else closeAfterResponse(exchange, refusal, socket);
+      endWith(socket, rejection, { headers, isHead });
+    else closeAfterResponse(exchange, rejection, socket);
   });
   // The request listener checks the Expect header together with all other headers.
   for (const event of ['checkContinue', 'checkExpectation']) {
@@ -57,13 +57,13 @@ export function respondToProtocolErrors(
   }
   // There is no `upgrade` listener, so Node ignores the Upgrade header and emits a normal request.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
-    refused('METHOD_NOT_ALLOWED');
+    rejected('METHOD_NOT_ALLOWED');
     // For a CONNECT with a body Node passes a separate stream, so the socket is taken from the request.
     const { socket } = request;
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
-    const refusal = methodNotAllowed(methods);
-    const end = () => endWith(socket, refusal, { headers, requestId: idOf(request) });
+    const rejection = methodNotAllowed(methods);
+    const end = () => endWith(socket, rejection, { headers, requestId: idOf(request) });
     // The response to an earlier request of the connection must be sent before the error.
     const exchange = latestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
@@ -80,7 +80,7 @@ function packetOf(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): string
   return error.rawPacket?.toString('latin1') ?? '';
 }
 
-function parserRefusal(error: NodeJS.ErrnoException, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
+function parserRejection(error: NodeJS.ErrnoException, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
   const [, target] = REQUEST_LINE.exec(packetOf(error)) ?? [];
   if (error.code === UNKNOWN_METHOD && target !== undefined) return unknownMethod(target, methodsOf);
   const code = CODES[error.code ?? ''];
@@ -100,27 +100,27 @@ function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsO
  * would take it for the response. If the protocol error is in the body of the pending request, the error is its
  * response.
  */
-function closeAfterResponse({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
+function closeAfterResponse({ request, response }: Exchange, rejection: ApiError, socket: Socket): void {
   if (response.closed) return socket.destroySoon();
   response.once('close', () => socket.destroySoon());
   // The protocol error is behind the pending request, or the pending response has already begun.
   if (request.complete || response.headersSent) return;
   // The error is sent after the parser call that read both head and body, because the errors of the head come first.
   setImmediate(() => {
-    if (!response.headersSent && !response.closed) sendError(response, refusal, ['connection', 'close']);
+    if (!response.headersSent && !response.closed) sendError(response, rejection, ['connection', 'close']);
   });
 }
 
 function endWith(
   socket: Socket,
-  refusal: ApiError,
+  rejection: ApiError,
   {
     headers,
     requestId = newRequestId(),
     isHead = false,
   }: { headers: Readonly<HeaderList>; requestId?: string; isHead?: boolean },
 ): void {
-  const bytes = rawErrorResponse(refusal, [REQUEST_ID_HEADER, requestId, ...headers]);
+  const bytes = rawErrorResponse(rejection, [REQUEST_ID_HEADER, requestId, ...headers]);
   socket.write(isHead ? bytes.slice(0, bytes.indexOf(HEAD_END) + HEAD_END.length) : bytes);
   socket.destroySoon();
 }

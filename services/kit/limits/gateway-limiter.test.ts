@@ -292,7 +292,7 @@ describe('with Redis', () => {
     expect(await gateway.limiter.decide(GUILD, [])).toEqual({ allowed: true, mode: 'exact', states: [] });
     const text = await gateway.metrics.registry.metrics();
     expect(text).toContain('gateway_limit_decisions_total{category="lookup",decision="allowed",mode="exact"} 1');
-    expect(text).toContain('gateway_limit_decisions_total{category="api_key",decision="refused",mode="exact"} 2');
+    expect(text).toContain('gateway_limit_decisions_total{category="api_key",decision="rejected",mode="exact"} 2');
     expect(text).toContain('gateway_limiter_degraded 0');
     await stopRedis();
     await expect.poll(() => gateway.metrics.registry.metrics()).toContain('gateway_limiter_degraded 1');

@@ -58,7 +58,7 @@ export class GatewayLimiter implements Limiter {
     const modes = ['exact', 'degraded'] as const;
     countFromZero(
       this.#decisions,
-      LIMIT_CATEGORIES.flatMap((category) => modes.map((mode) => ({ category, decision: 'refused', mode }))),
+      LIMIT_CATEGORIES.flatMap((category) => modes.map((mode) => ({ category, decision: 'rejected', mode }))),
     );
     const degraded = '1 while rate limits are approximate because Redis is unavailable';
     metrics.gauge('gateway_limiter_degraded', degraded, [], (gauge) => gauge.set(this.isDegraded ? 1 : 0));
@@ -94,7 +94,7 @@ export class GatewayLimiter implements Limiter {
     const decision = await this.#decide(guildId, limits);
     const { mode } = decision;
     if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
-    else this.#decisions.inc({ category: decision.rejectedBy.category, decision: 'refused', mode });
+    else this.#decisions.inc({ category: decision.rejectedBy.category, decision: 'rejected', mode });
     return decision;
   }
 

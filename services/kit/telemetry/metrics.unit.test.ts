@@ -72,11 +72,11 @@ test('a metric without labels is shown before its first use, one with labels is 
   const metrics = new Metrics();
   metrics.counter('calls_total', 'Calls');
   metrics.duration('call_seconds', 'Calls');
-  metrics.counter('refusals_total', 'Refusals', ['reason']);
+  metrics.counter('rejections_total', 'Rejections', ['reason']);
   const shown = await metrics.registry.metrics();
   expect(shown).toContain('\ncalls_total 0\n');
   expect(shown).toContain('\ncall_seconds_count 0\n');
-  expect(shown).not.toContain('refusals_total{');
+  expect(shown).not.toContain('rejections_total{');
 });
 
 test('two series are the same only if all of their labels are', async () => {

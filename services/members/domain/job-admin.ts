@@ -3,7 +3,7 @@ import type { EventSource } from '#kit/events/source.ts';
 import { positionCodec } from '#kit/http/page-position.ts';
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import type { MemberEvents } from '../events.ts';
-import type { JobRefusal, ListedJob } from '../store/job-admin.ts';
+import type { JobRejection, ListedJob } from '../store/job-admin.ts';
 import * as store from '../store/job-admin.ts';
 import { countUnfinished, findJob, type JobError, type JobName, lockJobs } from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
@@ -74,7 +74,7 @@ export class JobAdmin {
   }
 }
 
-function jobOrThrow(outcome: ListedJob | JobRefusal, what: string): ListedJob {
+function jobOrThrow(outcome: ListedJob | JobRejection, what: string): ListedJob {
   if (outcome === 'no such job') throw new ApiError('NOT_FOUND', { message: 'The guild has no such job' });
   if (outcome === 'another is unfinished') throw anotherIsUnfinished();
   if ('id' in outcome) return outcome;

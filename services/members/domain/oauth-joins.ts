@@ -58,7 +58,7 @@ export class OAuthJoins {
     );
     telemetry.joinFinished({ guildId, chatId }, outcome);
     if (outcome === 'joined' || outcome === 'is member') return outcome === 'joined';
-    throw notApplicable(REFUSALS[outcome]);
+    throw notApplicable(REJECTIONS[outcome]);
   }
 
   async #add(person: JoiningPerson, link: Link, lock: HeldLock): Promise<ChatJoin> {
@@ -112,7 +112,7 @@ export class OAuthJoins {
   }
 }
 
-const REFUSALS: Record<Exclude<ChatJoin, 'joined' | 'is member'>, string> = {
+const REJECTIONS: Record<Exclude<ChatJoin, 'joined' | 'is member'>, string> = {
   'no such role': 'A role of a binding no longer exists in the guild',
   'not permitted': 'The bot lacks the permission Create Invite or Manage Roles',
   'not allowed by the person': 'The chat platform does not accept the permission of the person, start again',

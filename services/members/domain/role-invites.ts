@@ -3,7 +3,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency/idempotency.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { ChatInvite, ChatInviteRefusal, ChatInvites } from '#platforms/chat.ts';
+import type { ChatInvite, ChatInviteRejection, ChatInvites } from '#platforms/chat.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberEvents } from '../events.ts';
 import { findSettings } from '../store/guild-settings.ts';
@@ -99,13 +99,13 @@ export class RoleInvites {
     const created = await invites.createInvite({ ...member, channelId, roleIds, maxAgeSeconds, reason });
     if (typeof created === 'string') {
       telemetry.inviteRequested(member, 'rejected');
-      throw notApplicable(REFUSALS[created]);
+      throw notApplicable(REJECTIONS[created]);
     }
     return { url: created.url, expiresAt: await endInvite(database, member, created satisfies ChatInvite) };
   }
 }
 
-const REFUSALS: Record<ChatInviteRefusal, string> = {
+const REJECTIONS: Record<ChatInviteRejection, string> = {
   'no such channel': 'The guild has no channel with the ID in invite_channel_id that the bot can see',
   'no such role': 'A role of a binding no longer exists in the guild',
   'no such account': 'The chat platform does not accept this account for an invite',

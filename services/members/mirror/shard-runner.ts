@@ -21,7 +21,7 @@ const BACKOFF = { minMs: 200, maxMs: 5_000 };
 /** How often an event is tried that cannot be stored although the database works. */
 const MAX_ATTEMPTS = 5;
 /** How long a connection that the platform refuses is not tried again, in milliseconds. */
-const REFUSED_MS = 5 * 60_000;
+const REJECTED_MS = 5 * 60_000;
 
 export interface ShardRunnerOptions {
   database: Database;
@@ -107,7 +107,7 @@ export class ShardRunner {
         this.#isCaughtUp = false;
         void this.#renew();
       },
-      refused: (reason) => void this.#refused(reason),
+      rejected: (reason) => void this.#rejected(reason),
     });
     this.#connection.start();
   }
@@ -176,7 +176,7 @@ export class ShardRunner {
           this.#options.telemetry.skipped(this.shardId, batch[0].type, error);
           this.#waiting.remove(batch);
           // Without its beginning nothing of a session can be stored.
-          if (batch[0].type === 'READY') return void this.#refused('its session cannot be stored');
+          if (batch[0].type === 'READY') return void this.#rejected('its session cannot be stored');
           attempts = 0;
           continue;
         }
@@ -233,14 +233,14 @@ export class ShardRunner {
     }
   }
 
-  async #refused(reason: string): Promise<void> {
+  async #rejected(reason: string): Promise<void> {
     const { database, shard, holder, telemetry } = this.#options;
-    telemetry.refused(shard.shardId, reason);
+    telemetry.rejected(shard.shardId, reason);
     this.#isConnected = false;
     this.#isCaughtUp = false;
-    await store.setRefused(database, shard, holder, reason).catch(() => undefined);
+    await store.setRejected(database, shard, holder, reason).catch(() => undefined);
     const { signal } = this.#stopped;
-    await sleep(REFUSED_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(REJECTED_MS, undefined, { signal }).catch(() => undefined);
     if (!signal.aborted) await this.#reconnect();
   }
 }

@@ -154,16 +154,16 @@ export async function beginSession(
   return row?.epoch ?? '';
 }
 
-/** Stores why the platform refused the connection. */
-export async function setRefused(
+/** Stores why the platform rejected the connection. */
+export async function setRejected(
   on: Queryable,
   { shardCount, shardId }: ShardName,
   holder: string,
-  refused: string,
+  rejected: string,
 ): Promise<void> {
   await on.query(
     `UPDATE members.chat_shards SET refused = $4 WHERE shard_count = $1 AND shard_id = $2 AND holder = $3`,
-    [shardCount, shardId, holder, refused],
+    [shardCount, shardId, holder, rejected],
   );
 }
 

@@ -47,13 +47,13 @@ export function listJobs(
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The reason why a job cannot be retried or cancelled; `state` is the state that prevents it. */
-export type JobRefusal = { state: JobState } | 'no such job' | 'another is unfinished';
+export type JobRejection = { state: JobState } | 'no such job' | 'another is unfinished';
 
 /** The SQL assignments that queue a job again: the job continues at its stored position with all of its attempts. */
 const REQUEUED = `state = 'queued', attempts = 0, cause = NULL, finished_at = NULL, progressed_at = clock_timestamp()`;
 
 /** Queues a paused, failed or cancelled job again. Returns the job, or the reason why it cannot be queued. */
-export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promise<ListedJob | JobRefusal> {
+export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promise<ListedJob | JobRejection> {
   try {
     const [job] = await on.query<ListedJob>(
       `UPDATE members.sync_jobs SET ${REQUEUED}, queue_state = 'queued', queue_attempts = 0, due_at = clock_timestamp(),
@@ -103,7 +103,7 @@ export async function cancelJob(
   on: Queryable,
   { guildId, id }: JobName,
   cause: JobError,
-): Promise<ListedJob | JobRefusal> {
+): Promise<ListedJob | JobRejection> {
   const [job] = await on.query<ListedJob>(
     `UPDATE members.sync_jobs SET state = 'failed', queue_state = 'skipped', cause = $3, holder = NULL,
        leased_until = NULL, finished_at = clock_timestamp()
@@ -113,7 +113,7 @@ export async function cancelJob(
   return job ?? (await stateOf(on, { guildId, id }));
 }
 
-async function stateOf(on: Queryable, { guildId, id }: JobName): Promise<JobRefusal> {
+async function stateOf(on: Queryable, { guildId, id }: JobName): Promise<JobRejection> {
   const [job] = await on.query<{ state: JobState }>(
     'SELECT state FROM members.sync_jobs WHERE guild_id = $1 AND id = $2',
     [guildId, id],

@@ -99,7 +99,7 @@ const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
     (on) => shards.beginSession(inTransaction(on), shard, { ...SESSION, botId: '930000000000000001' }),
     ['chat_shards_pkey'],
   ],
-  ['setRefused', (on) => shards.setRefused(on, shard, HOLDER, 'no'), ['chat_shards_pkey']],
+  ['setRejected', (on) => shards.setRejected(on, shard, HOLDER, 'no'), ['chat_shards_pkey']],
   [
     'retention of members that left',
     (on) =>

@@ -42,6 +42,6 @@ export class JoinTelemetry {
     const names = { guild_id: guildId, chat_id: chatId };
     if (outcome === 'joined') this.#log.info(names, 'linked account was added to the guild, as its person allowed');
     else if (outcome === 'member') this.#log.info(names, 'linked account was not added, it is a member already');
-    else this.#log.info({ ...names, refusal: join }, 'linked account was not added to the guild');
+    else this.#log.info({ ...names, rejection: join }, 'linked account was not added to the guild');
   }
 }

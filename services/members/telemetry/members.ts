@@ -73,7 +73,7 @@ export class MembersTelemetry {
    * linked.
    */
   changeRejected(intent: NewIntent, { code }: { code: string }): void {
-    this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
+    this.#changes.inc({ kind: intent.kind, outcome: 'rejected' });
     this.#log.info({ ...fieldsOf(intent), code }, `account link change rejected: ${intent.kind}`);
   }
 

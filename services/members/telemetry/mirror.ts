@@ -45,9 +45,9 @@ export class MirrorTelemetry {
     );
     this.#disconnects = metrics.counterOf(
       'members_chat_gateway_disconnects_total',
-      "Lost connections to the chat platform's websocket, by whether the platform refused the connection permanently",
+      "Lost connections to the chat platform's websocket, by whether the platform rejected the connection permanently",
       'kind',
-      ['lost', 'refused'],
+      ['lost', 'rejected'],
     );
     const gauges = {
       members_chat_gateway_shards: [
@@ -122,8 +122,8 @@ export class MirrorTelemetry {
     this.#log.info({ shard: shardId, code }, "connection to the chat platform's websocket lost, connecting again");
   }
 
-  refused(shardId: number, reason: string): void {
-    this.#disconnects.inc({ kind: 'refused' });
+  rejected(shardId: number, reason: string): void {
+    this.#disconnects.inc({ kind: 'rejected' });
     this.#log.error({ shard: shardId, reason }, 'chat platform refuses the connection to its websocket, will retry');
   }
 

@@ -75,7 +75,7 @@ export class CallBudget {
       ['purpose'],
     );
     this.#rejected = metrics.counterOf(
-      `${platform}_budget_refused_total`,
+      `${platform}_budget_rejected_total`,
       `Calls to the ${platform} platform that were rejected because the rate limit did not allow them in time`,
       'purpose',
       PURPOSES,

@@ -207,7 +207,7 @@ test('a global 429 affects every guild', async () => {
 
 describe('a rejected token', () => {
   const isShownAsRejected = async () =>
-    /^platform_credentials_refused\{host="chat"\} (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
+    /^platform_credentials_rejected\{host="chat"\} (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
 
   test('suspends calls except for one probe a minute, and shows in the log and in a gauge', async () => {
     const discord = fixture.discord();

@@ -5,7 +5,7 @@ import {
   type ChatChange,
   type ChatChangeRequest,
   type ChatInvite,
-  type ChatInviteRefusal,
+  type ChatInviteRejection,
   type ChatInviteRequest,
   type ChatInvites,
   type ChatJoin,
@@ -22,7 +22,7 @@ import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
 import { DiscordApplication } from './application.ts';
 import { lacksGuildAccess } from './errors.ts';
 import { type GatewayInfo, readGatewayInfo } from './gateway/info.ts';
-import { channelSchema, inviteForm, inviteRefusal, inviteSchema, toChatInvite } from './invites.ts';
+import { channelSchema, inviteForm, inviteRejection, inviteSchema, toChatInvite } from './invites.ts';
 import { joinCall, joinOutcome } from './joins.ts';
 import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
 import { rolesSchema, toChatRoles } from './roles.ts';
@@ -149,13 +149,13 @@ export class Discord implements ChatPlatform, ChatInvites, ChatJoins {
   }
 
   /** Creates an invite. A channel of another guild is treated as unknown, because any guild may name any channel. */
-  async createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRefusal> {
+  async createInvite(request: ChatInviteRequest): Promise<ChatInvite | ChatInviteRejection> {
     const { guildId, channelId, reason } = request;
     if ((await this.#guildOfChannel.get(channelId)) !== guildId) return 'no such channel';
     const limit = `invites of channel ${channelId}`;
     const options = { method: 'POST', body: inviteForm(request), guildId, limit, reason, rejectionKey: limit } as const;
     const response = await this.#api.call(`/channels/${channelId}/invites`, options);
-    return inviteRefusal(response) ?? toChatInvite(this.#api.host.expect(response, inviteSchema));
+    return inviteRejection(response) ?? toChatInvite(this.#api.host.expect(response, inviteSchema));
   }
 
   async addMember(request: ChatJoinRequest): Promise<ChatJoin> {
@@ -185,7 +185,7 @@ export class Discord implements ChatPlatform, ChatInvites, ChatJoins {
   async #loadGuildOfChannel(channelId: string): Promise<string | null> {
     const limit = `channel ${channelId}`;
     const response = await this.#api.call(`/channels/${channelId}`, { guildId: '', limit, rejectionKey: limit });
-    if (inviteRefusal(response)) return null;
+    if (inviteRejection(response)) return null;
     return this.#api.host.expect(response, channelSchema).guild_id ?? null;
   }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatInvite, ChatInviteRefusal, ChatInviteRequest } from '../chat.ts';
+import type { ChatInvite, ChatInviteRejection, ChatInviteRequest } from '../chat.ts';
 import type { PlatformResponse } from '../http/host.ts';
 import { CODES, codeOf, isForbidden } from './errors.ts';
 import { snowflake } from './members.ts';
@@ -32,7 +32,7 @@ export function toChatInvite({ code, expires_at: expiresAt }: z.output<typeof in
 }
 
 /** Returns why the platform rejected an invite; undefined if its response is no rejection of that kind. */
-export function inviteRefusal(response: PlatformResponse): ChatInviteRefusal | undefined {
+export function inviteRejection(response: PlatformResponse): ChatInviteRejection | undefined {
   if (isForbidden(response)) return 'not permitted';
   switch (codeOf(response)) {
     case CODES.unknownChannel:

@@ -103,8 +103,8 @@ test('a withdrawn access is undefined, and neither it nor a 401 says that our ow
   const given = await tokens();
   await control(`/__grants?person=${MEMBER}`);
   expect(await oauth.guilds(given)).toBeUndefined();
-  const text = await fixture.metrics.registry.getSingleMetricAsString('platform_credentials_refused');
-  expect(text).toContain('platform_credentials_refused{host="chat-oauth"} 0');
+  const text = await fixture.metrics.registry.getSingleMetricAsString('platform_credentials_rejected');
+  expect(text).toContain('platform_credentials_rejected{host="chat-oauth"} 0');
 });
 
 test('a refresh token without an answer of the platform is a server error, not a withdrawn access', async () => {
@@ -117,8 +117,8 @@ test('a refresh token without an answer of the platform is a server error, not a
 test('a wrong client secret is a server error, and shows that our credentials are invalid', async () => {
   const other = fixture.discordOAuth(REDIRECT, { CHAT_OAUTH_CLIENT_SECRET: 'wrong' });
   await expect(other.exchange(await allow(), secrets)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
-  const text = await fixture.metrics.registry.getSingleMetricAsString('platform_credentials_refused');
-  expect(text).toContain('platform_credentials_refused{host="chat-oauth"} 1');
+  const text = await fixture.metrics.registry.getSingleMetricAsString('platform_credentials_rejected');
+  expect(text).toContain('platform_credentials_rejected{host="chat-oauth"} 1');
 });
 
 test('a 429 for one person does not delay the calls for another', async () => {

@@ -101,7 +101,7 @@ export class PlatformHost {
   readonly #pauses: RateLimitPauses;
   readonly #calls;
   readonly #seconds;
-  readonly #credentialsRefused;
+  readonly #credentialsRejected;
 
   constructor(options: PlatformHostOptions) {
     const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
@@ -127,12 +127,12 @@ export class PlatformHost {
       'Time from sending a request to a host of a platform to the last byte of its response',
       ['host'],
     );
-    this.#credentialsRefused = metrics.gauge(
-      'platform_credentials_refused',
+    this.#credentialsRejected = metrics.gauge(
+      'platform_credentials_rejected',
       "1 if the host's last response was 401, which means that our credentials are invalid",
       ['host'],
     );
-    this.#credentialsRefused.set({ host: name }, 0);
+    this.#credentialsRejected.set({ host: name }, 0);
   }
 
   /** Makes a GET call to the host. Throws the same errors as `call`. */
@@ -229,7 +229,7 @@ export class PlatformHost {
       const request = jsonRequest(headers, options.body);
       const response = await fetch(url + path, { method, ...request, signal });
       outcome = String(response.status);
-      if (!options.isForUser) this.#credentialsRefused.set({ host: name }, response.status === 401 ? 1 : 0);
+      if (!options.isForUser) this.#credentialsRejected.set({ host: name }, response.status === 401 ? 1 : 0);
       return { status: response.status, headers: response.headers, body: await readJsonBody(response, maxBytes) };
     } catch (cause) {
       if (!signal.aborted)

@@ -9,7 +9,7 @@ const LIMIT = 'messages';
 /** Open Cloud accepts 5,000 messages a minute of the owner of a key. */
 const ALLOWANCE = { slots: 5_000, windowMs: 60_000 };
 /** The statuses with which Open Cloud rejects every message to a universe, until somebody changes the key. */
-const REFUSALS = [400, 401, 403, 404];
+const REJECTIONS = [400, 401, 403, 404];
 
 export interface RobloxMessagesOptions extends PlatformOptions {
   config: OpenCloudConfig;
@@ -29,7 +29,7 @@ export class RobloxMessages implements GameMessages {
     this.#key = key;
   }
 
-  async publish(universeId: number, topic: string, message: string): Promise<'published' | 'refused'> {
+  async publish(universeId: number, topic: string, message: string): Promise<'published' | 'rejected'> {
     const response = await this.#host.call(`/cloud/v2/universes/${universeId}:publishMessage`, {
       method: 'POST',
       headers: { 'x-api-key': this.#key },
@@ -37,7 +37,7 @@ export class RobloxMessages implements GameMessages {
       limit: LIMIT,
     });
     if (response.status === 200) return 'published';
-    if (REFUSALS.includes(response.status)) return 'refused';
+    if (REJECTIONS.includes(response.status)) return 'rejected';
     throw this.#host.unexpectedResponse(response);
   }
 }

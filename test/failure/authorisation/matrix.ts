@@ -93,15 +93,15 @@ const MISMATCH: Verdict = { status: 403, code: 'GUILD_MISMATCH' };
 /** Sections 2 and 3 of the contract and section 5 of the specification, in their order. */
 export function verdictOf(cell: Cell): Verdict {
   if (cell.state !== 'good') return STATE_VERDICTS[cell.state];
-  return refusalBeforeLimits(cell) ?? verdictOfService(cell);
+  return rejectionBeforeLimits(cell) ?? verdictOfService(cell);
 }
 
 /** True if the rate limits of its guild count the request. */
 export function isCounted(cell: Cell): boolean {
-  return refusalBeforeLimits(cell) === undefined;
+  return rejectionBeforeLimits(cell) === undefined;
 }
 
-function refusalBeforeLimits({ route, kind, path, header }: Cell): Verdict | undefined {
+function rejectionBeforeLimits({ route, kind, path, header }: Cell): Verdict | undefined {
   if (path === 'other' || header === 'other') return MISMATCH;
   if (header === 'none' && route.guild === 'header') return { status: 400, fault: 'header.X-Guild-ID' };
   if (route.scope !== null && !reaches(kind, route.scope)) {

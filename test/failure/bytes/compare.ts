@@ -10,13 +10,13 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Describes wrong responses on a connection; empty if all are right. */
-export function judgeAnswers({ answers, certain, refusal }: Expectation, given: readonly Answer[]): string[] {
+export function judgeAnswers({ answers, certain, rejection }: Expectation, given: readonly Answer[]): string[] {
   const faults: string[] = [];
   const finals = given.slice(0, answers.length);
   finals.forEach((answer, index) => {
     const { status, code, method, passed } = answers[index] as Expectation['answers'][number];
     const isBroken =
-      answer.status >= 400 && answer.status < 500 && index === finals.length - 1 && refusal === 'perhaps';
+      answer.status >= 400 && answer.status < 500 && index === finals.length - 1 && rejection === 'perhaps';
     // A fault in later bytes can close the connection before an optional response.
     if (isBroken && index >= certain) return;
     if (answer.status !== status || (method !== 'HEAD' && answer.code !== code)) {
@@ -27,9 +27,9 @@ export function judgeAnswers({ answers, certain, refusal }: Expectation, given: 
   });
   if (given.length < certain) faults.push(`${given.length} answers, not ${certain}`);
   const more = given.slice(answers.length);
-  const [most, least] = [refusal === 'none' ? 0 : 1, refusal === 'one' ? 1 : 0];
+  const [most, least] = [rejection === 'none' ? 0 : 1, rejection === 'one' ? 1 : 0];
   if (more.length > most || more.length < least) faults.push(`${more.length} answers to what is no request`);
-  if (more.some(({ status }) => status < 400 || status >= 500)) faults.push('what is no request was not refused');
+  if (more.some(({ status }) => status < 400 || status >= 500)) faults.push('what is no request was not rejected');
   return faults;
 }
 

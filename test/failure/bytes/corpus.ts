@@ -1,7 +1,7 @@
 import { wire } from '../../network/raw-http.ts';
 import { COSTLY } from './costly.ts';
 import { PASSING } from './passing.ts';
-import { REFUSED } from './refused.ts';
+import { REJECTED } from './rejected.ts';
 import { type Entry, request, V } from './requests.ts';
 
 /** Bytes that careless or hostile clients send on a connection. */
@@ -11,7 +11,7 @@ export const CORPUS: readonly Entry[] = [
   { name: 'healthz', bytes: () => wire(`GET /healthz ${V}\nHost: x\n\n`), outcome: 'answered here' },
   ...PASSING.map(([name, bytes]) => ({ name, bytes, outcome: 'passes' })),
   ...COSTLY.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
-  ...REFUSED.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
+  ...REJECTED.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
 ];
 
 /** The bytes of an entry of the corpus, by name. */

@@ -32,7 +32,7 @@ export interface FuzzResult {
   /** The number of requests that arrived as expected. */
   arrived: number;
   /** The number of expected rejections. */
-  refused: number;
+  rejected: number;
 }
 
 interface FuzzCase {
@@ -50,7 +50,7 @@ const pick = <Item>(random: Random, list: readonly Item[]): Item => list[wholeNu
 
 /** Runs random connections built from the corpus; the same seed builds the same ones. */
 export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Promise<FuzzResult> {
-  const result: FuzzResult = { failures: [], arrived: 0, refused: 0 };
+  const result: FuzzResult = { failures: [], arrived: 0, rejected: 0 };
   const numbers = only === undefined ? Array.from({ length: cases }, (_, index) => index) : [only];
   const done: FuzzCase[] = [];
   const failed = (fuzzCase: FuzzCase, faults: string[]) =>
@@ -67,7 +67,7 @@ export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Pr
         outcome = await run(front, fuzzCase);
       }
       if (outcome.faults.length > 0) failed(fuzzCase, outcome.faults);
-      result.refused += outcome.refused;
+      result.rejected += outcome.rejected;
       done.push(fuzzCase);
     }
   };
@@ -95,20 +95,24 @@ async function settled({ recorder }: Front): Promise<void> {
 
 interface Outcome {
   faults: string[];
-  refused: number;
+  rejected: number;
   /** True if the gateway responded with 503. */
   isBusy: boolean;
 }
 
 async function run(front: Front, { caller, expectation, ...sending }: FuzzCase): Promise<Outcome> {
   const received = await send(front.address, { ...sending, from: caller.from });
-  if (sending.abortAt !== undefined) return { faults: [], refused: 0, isBusy: false };
+  if (sending.abortAt !== undefined) return { faults: [], rejected: 0, isBusy: false };
   try {
     const answers = readAnswers(received, methodsOf(expectation));
-    const refused = answers.filter(({ status }) => status >= 400).length;
-    return { faults: judgeAnswers(expectation, answers), refused, isBusy: answers.some(({ status }) => status >= 500) };
+    const rejected = answers.filter(({ status }) => status >= 400).length;
+    return {
+      faults: judgeAnswers(expectation, answers),
+      rejected,
+      isBusy: answers.some(({ status }) => status >= 500),
+    };
   } catch (error) {
-    return { faults: [String(error)], refused: 0, isBusy: false };
+    return { faults: [String(error)], rejected: 0, isBusy: false };
   }
 }
 

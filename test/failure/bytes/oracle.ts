@@ -27,7 +27,7 @@ export interface Expectation {
   /** How many of them must come; further ones may come in order. */
   certain: number;
   /** True if an error response to malformed bytes follows. */
-  refusal: 'none' | 'one' | 'perhaps';
+  rejection: 'none' | 'one' | 'perhaps';
   /** The method of an incomplete request to which that error belongs. */
   unfinished?: string;
 }
@@ -58,24 +58,24 @@ const MAX_OPTIONS = 20;
 
 /** Predicts from RFC 9112 and the gateway's documentation, independently of its implementation. */
 export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
-  const expectation: Expectation = { answers: [], certain: 0, refusal: 'none' };
+  const expectation: Expectation = { answers: [], certain: 0, rejection: 'none' };
   let isCertain = true;
   for (let position = 0; position < bytes.length; ) {
     const parsed = parseMessage(bytes, position);
     if (parsed.kind !== 'message') {
       if (parsed.head) expectation.unfinished = parsed.head.method;
       const isFirst = expectation.answers.length === 0;
-      const isRefused = parsed.kind === 'invalid' && isFirst && parsed.head === undefined;
-      expectation.refusal = isOnlyEmptyLines(bytes, position) ? 'none' : isRefused ? 'one' : 'perhaps';
+      const isRejected = parsed.kind === 'invalid' && isFirst && parsed.head === undefined;
+      expectation.rejection = isOnlyEmptyLines(bytes, position) ? 'none' : isRejected ? 'one' : 'perhaps';
       break;
     }
     if (!METHODS.includes(parsed.message.method) || parsed.message.method === 'CONNECT') {
-      expectation.refusal = expectation.answers.length === 0 ? 'one' : 'perhaps';
+      expectation.rejection = expectation.answers.length === 0 ? 'one' : 'perhaps';
       break;
     }
     const { body, trailers = 0 } = parsed.message;
     if (parsed.end - position - body.length > MAX_HEAD_BYTES || trailers > MAX_HEADERS) {
-      expectation.refusal = 'perhaps';
+      expectation.rejection = 'perhaps';
       break;
     }
     const answer = answerTo(parsed.message, caller);

@@ -44,7 +44,7 @@ export function figuresOf(before: Page, after: Page): Figures {
   const increase = (name: string, isWanted?: Wanted) => counterIncrease(before, after, name, isWanted);
   const rate = (names: readonly string[], isWanted?: Wanted) =>
     names.reduce((sum, name) => sum + (increase(name, isWanted) ?? 0), 0) / seconds;
-  const limited = increase('gateway_limit_decisions_total', ({ decision }) => decision === 'refused');
+  const limited = increase('gateway_limit_decisions_total', ({ decision }) => decision === 'rejected');
   return {
     requests_per_second: rate(REQUESTS),
     errors_per_second: rate(REQUESTS, isError),

@@ -60,7 +60,7 @@ postgres_pool_connections_max 5
 breaker_open{dependency="lookup"} 1
 breaker_open{dependency="auth"} 0
 gateway_limiter_degraded 1
-gateway_limit_decisions_total{decision="refused",mode="exact"} 10
+gateway_limit_decisions_total{decision="rejected",mode="exact"} 10
 gateway_limit_decisions_total{decision="allowed",mode="exact"} 90
 gateway_key_cache_total{outcome="hit"} 9
 gateway_key_cache_total{outcome="miss"} 1

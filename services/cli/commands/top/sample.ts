@@ -12,8 +12,8 @@ const MAX_KEYS = 20;
 const GATEWAY = 'gateway';
 const KEYS_PATH = '/keys';
 
-const keyCount = z.object({ key_id: z.string(), requests: z.number(), refused: z.number() });
-const keysPage = z.object({ data: z.object({ busiest: z.array(keyCount), refused: z.array(keyCount) }) });
+const keyCount = z.object({ key_id: z.string(), requests: z.number(), rejected: z.number() });
+const keysPage = z.object({ data: z.object({ busiest: z.array(keyCount), rejected: z.array(keyCount) }) });
 
 /** The metrics of a process, or the reason why the metrics could not be read. */
 export interface Sample {
@@ -67,8 +67,8 @@ async function readKeys({ url }: Process, token: string | undefined): Promise<Ke
   if (token === undefined) return null;
   const { ok, text } = await read(`${url}${KEYS_PATH}`, { [CALL_TOKEN_HEADER]: token });
   if (!ok) return null;
-  const { busiest, refused } = keysPage.parse(JSON.parse(text)).data;
-  return [...new Map([...busiest, ...refused].map((count) => [count.key_id, count])).values()];
+  const { busiest, rejected } = keysPage.parse(JSON.parse(text)).data;
+  return [...new Map([...busiest, ...rejected].map((count) => [count.key_id, count])).values()];
 }
 
 async function read(
@@ -96,14 +96,14 @@ export function viewOf(before: readonly Sample[], after: readonly Sample[], now:
 function keysOf(samples: readonly Sample[]): View['keys'] {
   if (samples.some(({ keys }) => keys === null)) return null;
   const sums = new Map<string, KeyCount>();
-  for (const { key_id, requests, refused } of samples.flatMap(({ keys }) => keys ?? [])) {
-    const sum = sums.get(key_id) ?? { key_id, requests: 0, refused: 0 };
-    sums.set(key_id, { key_id, requests: sum.requests + requests, refused: sum.refused + refused });
+  for (const { key_id, requests, rejected } of samples.flatMap(({ keys }) => keys ?? [])) {
+    const sum = sums.get(key_id) ?? { key_id, requests: 0, rejected: 0 };
+    sums.set(key_id, { key_id, requests: sum.requests + requests, rejected: sum.rejected + rejected });
   }
-  const top = (by: 'requests' | 'refused') =>
+  const top = (by: 'requests' | 'rejected') =>
     [...sums.values()]
       .filter((count) => count[by] > 0)
       .toSorted((one, other) => other[by] - one[by])
       .slice(0, MAX_KEYS);
-  return { busiest: top('requests'), refused: top('refused') };
+  return { busiest: top('requests'), rejected: top('rejected') };
 }

@@ -5,7 +5,7 @@ import type { Figures } from './figures.ts';
 export interface KeyCount {
   key_id: string;
   requests: number;
-  refused: number;
+  rejected: number;
 }
 
 /** The data that `guildctl top` shows at one time. */
@@ -15,7 +15,7 @@ export interface View {
   /** The processes and their load. `figures` is null if the process could not be queried; `reason` says why. */
   processes: { name: string; address: string; figures: Figures | null; reason: string | null }[];
   /** The API keys with the most requests and the most rejected requests; null without the operators' keys. */
-  keys: { busiest: KeyCount[]; refused: KeyCount[] } | null;
+  keys: { busiest: KeyCount[]; rejected: KeyCount[] } | null;
 }
 
 const WIDTH = 100;
@@ -77,10 +77,10 @@ function short(value: number): string {
 function keyLines(shown: View['keys']): string[] {
   if (shown === null)
     return ['Keys are only shown to operators: ADMIN_SECRETS is missing, or differs from that of the gateways.'];
-  const { busiest, refused } = shown;
+  const { busiest, rejected } = shown;
   if (busiest.length === 0) return ['No key was used in the last minute.'];
   const left = keyTable(KEY_HEADINGS, busiest);
-  const right = refused.length > 0 ? keyTable(REJECTED_HEADINGS, refused) : ['NO KEY WAS REJECTED'];
+  const right = rejected.length > 0 ? keyTable(REJECTED_HEADINGS, rejected) : ['NO KEY WAS REJECTED'];
   const width = Math.max(...left.map((line) => line.length));
   const count = Math.max(left.length, right.length);
   return Array.from({ length: count }, (_, index) =>
@@ -91,5 +91,5 @@ function keyLines(shown: View['keys']): string[] {
 const keyTable = (headings: readonly string[], counts: readonly KeyCount[]) =>
   table(
     headings,
-    counts.map(({ key_id, requests, refused }) => [key_id, String(requests), String(refused)]),
+    counts.map(({ key_id, requests, rejected }) => [key_id, String(requests), String(rejected)]),
   ).split('\n');

@@ -52,17 +52,17 @@ const process = (name: string, figures: Figures | null, reason: string | null = 
   figures,
   reason,
 });
-const key = (number: number, requests: number, refused: number) => ({
+const key = (number: number, requests: number, rejected: number) => ({
   key_id: `9000000000000000${String(number).padStart(2, '0')}-1`,
   requests,
-  refused,
+  rejected,
 });
 
 test('a view is a table of processes, and two tables of keys side by side', () => {
   const text = viewText({
     at: 1_800_000_000,
     processes: [process('gateway', gateway), process('activity', activity), process('lookup', null, 'no response')],
-    keys: { busiest: [key(1, 120, 0), key(2, 7, 5)], refused: [key(2, 7, 5)] },
+    keys: { busiest: [key(1, 120, 0), key(2, 7, 5)], rejected: [key(2, 7, 5)] },
   });
   expect(text).toBe(
     `
@@ -81,7 +81,7 @@ BUSIEST KEYS          REQ/MIN  REJECTED    MOST REJECTED KEYS    REQ/MIN  REJECT
 });
 
 test('problems come first, and no line is longer than 100 columns', () => {
-  const text = viewText({ at: 0, processes: [process('gateway', broken)], keys: { busiest: [], refused: [] } });
+  const text = viewText({ at: 0, processes: [process('gateway', broken)], keys: { busiest: [], rejected: [] } });
   const lines = text.split('\n');
   expect(lines[3]).toMatch(/ BREAKER lookup \(http\), BREAKER bindings .*…$/);
   expect(Math.max(...lines.map((line) => line.length))).toBe(100);

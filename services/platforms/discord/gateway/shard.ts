@@ -51,7 +51,7 @@ export interface GatewayShardOptions {
   /** Called when the connection is lost; the shard connects again by itself. */
   disconnected: (code: number) => void;
   /** Called when the platform refuses the connection permanently, for example because of the intents. */
-  refused: (reason: string) => void;
+  rejected: (reason: string) => void;
 }
 
 /**
@@ -137,7 +137,7 @@ export class GatewayShard implements IContextFetchingStrategy {
   }
 
   #listen(): void {
-    const { dispatched, disconnected, refused } = this.#options;
+    const { dispatched, disconnected, rejected } = this.#options;
     const { signal } = this.#stopped;
     this.#shard.on(WebSocketShardEvents.Dispatch, ({ t, s: sequence, d: data }) => {
       if (signal.aborted) return;
@@ -152,7 +152,7 @@ export class GatewayShard implements IContextFetchingStrategy {
       if (signal.aborted) void this.#destroy();
     });
     this.#shard.on(WebSocketShardEvents.Error, ({ message }) => {
-      if (!signal.aborted) refused(message);
+      if (!signal.aborted) rejected(message);
     });
     // A failure of the network is followed by `Closed`.
     this.#shard.on(WebSocketShardEvents.SocketError, () => undefined);

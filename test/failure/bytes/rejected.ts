@@ -2,7 +2,7 @@ import { wire } from '../../network/raw-http.ts';
 import { BODY, chunk, chunked, END, type Entry, get, INNER, json, KIB, names, post, request, V } from './requests.ts';
 
 /** Requests that the gateway rejects, with the error code. */
-export const REFUSED: [string, string, Entry['bytes']][] = [
+export const REJECTED: [string, string, Entry['bytes']][] = [
   ['both lengths', 'INVALID_REQUEST', chunked(chunk(BODY) + END, 'Content-Length: 5\n')],
   ['both lengths, the other way round', 'INVALID_REQUEST', post(BODY, 'Transfer-Encoding: chunked\n')],
   ['two lengths', 'INVALID_REQUEST', post(BODY, 'Content-Length: 3\n')],

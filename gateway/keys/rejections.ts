@@ -9,7 +9,7 @@ const MAX = 10_000;
  * The hashes of API keys that the auth service has recently rejected. Stored apart from the grants, so that a flood of
  * invalid keys cannot evict valid keys.
  */
-export class Refusals {
+export class Rejections {
   /** When the auth service rejected each API key, in Unix milliseconds. */
   readonly #rejectedAt = new LRUCache<string, number>(maxEntries(MAX));
 
