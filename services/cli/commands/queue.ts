@@ -12,8 +12,10 @@ const SERVICE_NOTE = `--service NAME    ${SERVICES.join(', ')}`;
 const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
 const ITEM_NOTES = [
   SERVICE_NOTE,
-  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), events (to the log of events),',
-  '                  link-changes, role-tasks, sync-jobs',
+  '--queue NAME      as listed: events (to the log of events) in each service; in moderation decisions (deliveries of bans',
+  '                  and mutes to game servers), restrictions, timeouts (of the platforms); in members link-changes,',
+  '                  role-changes, nickname-changes, role-tasks, sync-jobs, binding-previews, rank-polls; in auth',
+  '                  interactions (slash commands)',
   '--id ID           an item of the guild, as listed',
 ];
 
