@@ -86,10 +86,21 @@ function silent() {
 test('clients that give up on a service that hangs open its breaker', async () => {
   const { arrived, service } = silent();
   const { status } = await proxyTo(service, { minCalls: 3, failedPercent: 50, openMs: 60_000 });
-  const givenUp = TEN.map(() => status('/', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
+  const givenUp = TEN.map(() => status('/slow', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
   expect(new Set(await Promise.all(givenUp))).toEqual(new Set(['gone']));
   await expect.poll(() => status('/more', { signal: AbortSignal.timeout(100) }).catch(() => 'gone')).toBe(503);
-  expect(arrived.filter((url) => url === '/')).toHaveLength(10);
+  expect(arrived.filter((url) => url === '/slow')).toHaveLength(10);
+});
+
+test('clients that give up on slow requests do not open the breaker of a service that responds to others', async () => {
+  const service = createServer((request, response) => {
+    if (request.url !== '/slow') response.end();
+  });
+  const { status, breaker } = await proxyTo(service, { minCalls: 3, failedPercent: 50, openMs: 60_000 });
+  const gone = TEN.map(() => status('/slow', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
+  expect(new Set(await Promise.all(gone))).toEqual(new Set(['gone']));
+  for (const _ of TEN) expect(await status('/quick')).toBe(200);
+  expect(breaker?.isOpen).toBe(false);
 });
 
 test('a request whose client has disconnected is not sent, and does not count as a failure of its service', async () => {

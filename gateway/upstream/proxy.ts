@@ -6,6 +6,7 @@ import { isOutage } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { RetryBudget } from '#kit/resilience/retry-budget.ts';
+import { SingleFlight } from '#kit/resilience/single-flight.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
@@ -37,7 +38,7 @@ export class WaitEnded extends Error {
   }
 }
 
-/** The timeout of a probe of a service whose breaker is open. */
+/** The timeout of a probe of a service whose breaker is open, or on which a client has given up. */
 const PROBE_MS = 1_000;
 
 /** The time that a service may take to respond after the wait of a poll. */
@@ -59,6 +60,8 @@ export class Proxy implements Part {
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #retries;
+  /** The probes of services on which clients have given up, by service. */
+  readonly #probes = new SingleFlight<boolean>();
   /** Functions that end each waiting poll. */
   readonly #waits = new Set<() => void>();
   #isDraining = false;
@@ -97,7 +100,7 @@ export class Proxy implements Part {
       }
       // The breaker does not count polls, because their duration says nothing about the service.
       if (waitMs > 0) await this.#wait(upstream, forwarding, waitMs + AFTER_WAIT_MS);
-      else await upstream.breaker.run(() => this.#exchange(upstream, forwarding, this.#timeoutMs));
+      else await upstream.breaker.run(() => this.#counted(upstream, forwarding));
     } catch (error) {
       if (!(error instanceof ClientDisconnected || error instanceof ClientGaveUp)) throw error;
     }
@@ -144,6 +147,29 @@ export class Proxy implements Part {
     } finally {
       this.#waits.delete(end);
     }
+  }
+
+  /**
+   * Sends a request whose outcome the breaker counts. A client that has given up is a failure of the service only if the
+   * service does not respond to a probe either: the clients of one guild, or a slow platform behind a route, must not open
+   * the breaker for everybody.
+   */
+  async #counted(upstream: Upstream, forwarding: Forwarding): Promise<void> {
+    try {
+      await this.#exchange(upstream, forwarding, this.#timeoutMs);
+    } catch (error) {
+      if (!(error instanceof ClientGaveUp) || !(await this.#responds(upstream))) throw error;
+      throw new ClientDisconnected();
+    }
+  }
+
+  #responds({ name, connections }: Upstream): Promise<boolean> {
+    return this.#probes.run(name, () =>
+      connections.probe(PROBE_MS).then(
+        () => true,
+        () => false,
+      ),
+    );
   }
 
   async #exchange(upstream: Upstream, forwarding: Forwarding, timeoutMs: number): Promise<void> {
