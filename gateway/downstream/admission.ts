@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as immediate } from 'node:timers/promises';
 import type { Network } from '#kit/downstream/client-address.ts';
+import { NetworkSlots } from '#kit/downstream/network-slots.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from '#kit/downstream/slots.ts';
+import { SlowBodies } from '#kit/downstream/slow-bodies.ts';
 import type { Rejection } from '#kit/errors.ts';
 import { OVERLOADS, type OverloadError } from './overload.ts';
 
@@ -34,16 +35,16 @@ export class Admission {
   #receiving = 0;
   readonly #guilds: SharedSlots<string>;
   readonly #polls: SharedSlots<string>;
-  readonly #unauthenticated: SharedSlots<Network>;
-  readonly #interactions: SharedSlots<Network>;
+  readonly #unauthenticated: NetworkSlots;
+  readonly #interactions: SlowBodies;
 
   constructor({ maxInFlight, maxWaitingPolls }: AdmissionOptions) {
     this.#maxInFlight = maxInFlight;
     this.#guilds = new SharedSlots(Number.POSITIVE_INFINITY, shareOf(maxInFlight));
     this.#polls = new SharedSlots(maxWaitingPolls, shareOf(maxWaitingPolls, SERVERS_PER_GUILD));
-    this.#unauthenticated = new SharedSlots(maxInFlight, shareOf(maxInFlight));
+    this.#unauthenticated = new NetworkSlots(maxInFlight, shareOf(maxInFlight));
     const forInteractions = shareOf(maxInFlight);
-    this.#interactions = new SharedSlots(forInteractions, shareOf(forInteractions));
+    this.#interactions = new SlowBodies(forInteractions, shareOf(forInteractions));
   }
 
   /** The number of requests that count towards `maxInFlight` now. */
@@ -80,21 +81,15 @@ export class Admission {
   }
 
   /**
-   * Waits for the body of a slash command, of which anybody may be the sender until its signature has been checked. Bodies that do
-   * not arrive together with the head count towards shares of their own, so that slow ones take no slot from other requests. Those
-   * of the platform mostly do, so that they are received also while all shares are taken.
+   * Waits for the body of a slash command, of which anybody may be the sender until its signature has been checked. Slow bodies
+   * count towards shares of their own, so that they take no slot from other requests.
    */
   async receiveInteraction(
     network: Network,
     request: Pick<IncomingMessage, 'complete'>,
     body: Promise<Buffer>,
   ): Promise<Buffer | OverloadError> {
-    // A failure of the body before it is awaited must not be an unhandled rejection.
-    body.catch(() => undefined);
-    await immediate();
-    if (request.complete) return body;
-    if (!this.#interactions.take(network)) return OVERLOADS.interactions;
-    return body.finally(() => this.#interactions.release(network));
+    return (await this.#interactions.receive(network, request, body)) ?? OVERLOADS.interactions;
   }
 
   /**

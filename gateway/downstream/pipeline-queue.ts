@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Network } from '#kit/downstream/client-address.ts';
-import { SharedSlots, shareOf } from '#kit/downstream/slots.ts';
+import { NetworkSlots } from '#kit/downstream/network-slots.ts';
+import { shareOf } from '#kit/downstream/slots.ts';
 
 /** The maximum number of pipelined requests that wait behind the current request of their connection. */
 export const MAX_PIPELINED = 10;
@@ -26,7 +27,7 @@ const NONE: readonly QueuedRequest[] = [];
  * and if they ran concurrently, a ban and the unban that follows it could change their order.
  */
 export class PipelineQueue {
-  readonly #waiting: SharedSlots<Network>;
+  readonly #waiting: NetworkSlots;
   /** The waiting requests of each connection that has a request in flight. */
   readonly #queues = new WeakMap<Socket, readonly QueuedRequest[]>();
 
@@ -35,7 +36,7 @@ export class PipelineQueue {
    * tenth.
    */
   constructor(maxWaiting: number) {
-    this.#waiting = new SharedSlots(maxWaiting, shareOf(maxWaiting));
+    this.#waiting = new NetworkSlots(maxWaiting, shareOf(maxWaiting));
   }
 
   /** The number of pipelined requests that wait now, on all connections together. */

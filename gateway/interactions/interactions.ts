@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#kit/clock.ts';
 import { type Address, networkOf } from '#kit/downstream/client-address.ts';
+import { ClientDisconnected } from '#kit/downstream/client-disconnected.ts';
 import { oneHeader } from '#kit/downstream/headers.ts';
+import { receiveBody } from '#kit/downstream/request-body.ts';
 import { ApiError, asApiError, methodNotAllowed, type Rejection } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { hasBody } from '#kit/http/body.ts';
@@ -9,13 +11,11 @@ import { sendBody } from '#kit/http/envelope.ts';
 import type { AuthenticationFailures } from '#kit/limits/authentication-failures.ts';
 import type { KeyLookupRates } from '#kit/limits/key-lookup-rates.ts';
 import type { Limiter } from '#kit/limits/limiter.ts';
-import { rateLimited } from '#kit/limits/response.ts';
+import { addLimitHeaders, rateLimited } from '#kit/limits/response.ts';
 import type { AcceptInteractionRequest, InteractionServiceService } from '#proto/gen/guild/auth/v1/interactions.ts';
 import { INTERACTION_LIMITS, SIGNATURE_LIMIT } from '#proto/rest/limits.ts';
 import type { Admission } from '../downstream/admission.ts';
 import type { RequestState } from '../request-state.ts';
-import { ClientDisconnected } from '../upstream/attempt.ts';
-import { receiveBody } from '../upstream/request-body.ts';
 import { DEFERRED, messageBody, PONG, readInteraction } from './interaction.ts';
 import type { SignatureCheck, SignatureFault, SignatureHeaders } from './signature.ts';
 import type { InteractionTelemetry } from './telemetry.ts';
@@ -76,7 +76,7 @@ export class Interactions {
       signature: oneHeader(request, 'x-signature-ed25519'),
       timestamp: oneHeader(request, 'x-signature-timestamp'),
     };
-    const rejection = this.#checkBeforeBody(headers, address);
+    const rejection = this.#checkBeforeBody(headers, address, response);
     if (rejection) return rejection;
     try {
       const body = hasBody(request)
@@ -85,7 +85,7 @@ export class Interactions {
       if (body instanceof ApiError) return body;
       const overload = admission.enter(state);
       if (overload) return overload;
-      if (!this.#options.signatures.verifies(headers, body)) return this.#reject('bad_signature', address);
+      if (!this.#options.signatures.verifies(headers, body)) return this.#reject('bad_signature', address, response);
       const answer = await this.#answer(body);
       if (answer instanceof ApiError) return answer;
       if (!response.writableEnded) sendBody(response, 200, answer);
@@ -96,14 +96,15 @@ export class Interactions {
   }
 
   /** Returns the error of a request whose headers show that its signature cannot be valid, or whose address has failed too often. */
-  #checkBeforeBody(headers: SignatureHeaders, address: Address | undefined): Rejection {
+  #checkBeforeBody(headers: SignatureHeaders, address: Address | undefined, response: ServerResponse): Rejection {
     const { signatures, failures, rates, clock, telemetry } = this.#options;
     const fault = signatures.headerFault(headers, clock.now());
-    if (fault) return this.#reject(fault, address);
+    if (fault) return this.#reject(fault, address, response);
     // Checking a signature takes a tenth of a millisecond: an address must not occupy the process with false ones.
     if (!failures.isExhausted(address) || rates.take(address, 'interactions')) return undefined;
     telemetry.ended('too_many_failures');
-    return this.#tooMany(UNCHECKED_RETRY_MS);
+    addLimitHeaders(failures.state(address), clock, response);
+    return tooMany(UNCHECKED_RETRY_MS);
   }
 
   /** Reads the body. One that arrives too slowly, or is too large, counts as a failure of its address; a lost connection does not. */
@@ -121,15 +122,12 @@ export class Interactions {
    * Counts a failure towards the address. After too many of them further failures get 429, and of the other requests of the address a
    * hundred each second are checked, so that valid ones pass.
    */
-  #reject(fault: SignatureFault, address: Address | undefined): ApiError {
-    const { failures, telemetry } = this.#options;
+  #reject(fault: SignatureFault, address: Address | undefined, response: ServerResponse): ApiError {
+    const { failures, clock, telemetry } = this.#options;
     telemetry.ended(fault);
-    const { exhausted, resetMs } = failures.count(address);
-    return exhausted ? this.#tooMany(resetMs) : BAD_SIGNATURE;
-  }
-
-  #tooMany(resetMs: number): ApiError {
-    return rateLimited({ ...SIGNATURE_LIMIT, resetMs }, () => TOO_MANY_FAILURES);
+    const state = failures.count(address);
+    addLimitHeaders(state, clock, response);
+    return state.exhausted ? tooMany(state.resetMs) : BAD_SIGNATURE;
   }
 
   /** Returns the body of the response to an interaction that the platform has signed. */
@@ -178,3 +176,5 @@ export class Interactions {
     return decision.allowed;
   }
 }
+
+const tooMany = (resetMs: number) => rateLimited({ ...SIGNATURE_LIMIT, resetMs }, () => TOO_MANY_FAILURES);

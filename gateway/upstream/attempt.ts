@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { ClientDisconnected } from '#kit/downstream/client-disconnected.ts';
 import { ApiError } from '#kit/errors.ts';
-import { InconclusiveError } from '#kit/resilience/breaker.ts';
 
 /** Methods of requests that change nothing and have no body. */
 const SAFE_METHODS = ['GET', 'HEAD'];
 
 /** If a client waits longer than this for a response to its whole request, and disconnects, the service may have failed. */
 const GIVE_UP_MS = 1_000;
-
-/** Thrown if the client disconnected before the response began, or does not read the response. */
-export class ClientDisconnected extends InconclusiveError {}
 
 /** Thrown if the client disconnected after it had waited so long that the service may have failed. */
 export class ClientGaveUp extends Error {}

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ClientDisconnected } from '#kit/downstream/client-disconnected.ts';
 import { keepForwarded } from '#kit/downstream/headers.ts';
+import { receiveBody } from '#kit/downstream/request-body.ts';
 import { isOutage } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
@@ -12,10 +14,9 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { type EventRelay, StreamEnded } from '../streams/event-relay.ts';
-import { Attempt, ClientDisconnected, ClientGaveUp, canRetry } from './attempt.ts';
+import { Attempt, ClientGaveUp, canRetry } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { type ReceivedRequest, sendRequest } from './exchange.ts';
-import { receiveBody } from './request-body.ts';
 
 interface Upstream {
   name: string;

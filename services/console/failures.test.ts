@@ -7,6 +7,8 @@ let system: ConsoleFixture;
 let owner: Browser;
 const proxies = new Map<string, TcpProxy>();
 const SERVICE_TIMEOUT_MS = '1500';
+/** Longer than the deadline of most calls of auth, 3 s, and shorter than that of auth's calls for an erasure, 4 s. */
+const SLOW_MS = 3_300;
 /** The parts whose connections can be disturbed. */
 const PROXIED = ['moderation', 'redis', 'auth'];
 
@@ -74,4 +76,16 @@ test('without auth a person gets 503 and never 401, and is still signed in after
   expect(responses.flatMap(({ headers }) => headers['set-cookie'] ?? [])).toEqual([]);
   await proxyOf('auth grpc').accept();
   await expect.poll(async () => (await owner.send('/console/session')).status, { timeout: 20_000 }).toBe(200);
+});
+
+test('an erasure waits for a service that needs longer than other calls may take', async () => {
+  const slow = proxyOf('moderation grpc');
+  slow.hold();
+  const started = performance.now();
+  const body = { game_id: 7001, dry_run: true };
+  const erasure = owner.send(`/console/guilds/${GUILD}/erase`, { method: 'POST', body });
+  setTimeout(() => slow.release(), SLOW_MS);
+  const { status, json } = await erasure;
+  expect([status, json.data?.is_done]).toEqual([200, true]);
+  expect(performance.now() - started).toBeGreaterThan(SLOW_MS);
 });

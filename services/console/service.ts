@@ -37,12 +37,12 @@ const REQUEST_MS = 15_000;
 const HEADERS_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 
-/** Longer than the calls of auth to the chat platform and to members. */
-const JOIN_DEADLINE_MS = 15_000;
+/** Longer than the calls that auth makes to providers, or to all services for an export or an erasure. */
+const SLOW_DEADLINE_MS = 15_000;
 /** Calls that auth may receive twice without harm. */
 const REPEATABLE = [
   ...(['listProviders', 'getSession', 'checkSessions', 'listSessions', 'endSessions', 'signRequest'] as const),
-  ...(['listAccess', 'listGuildKeys', 'listGuildAudit', 'exportPerson'] as const),
+  ...(['listAccess', 'listGuildKeys', 'listGuildAudit'] as const),
 ];
 
 /** The console: serves the app to browsers, and forwards the requests of persons who are signed in. */
@@ -53,9 +53,10 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
   build(service) {
     const { config, clock, log, metrics } = service;
     const auth = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { repeatable: REPEATABLE });
-    const joins = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
-      dependency: 'auth-joins',
-      deadlineMs: JOIN_DEADLINE_MS,
+    const slowAuth = service.client(ConsoleServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
+      dependency: 'auth-slow',
+      deadlineMs: SLOW_DEADLINE_MS,
+      repeatable: ['exportPerson'],
     });
     const trusted = new AddressList(config.TRUSTED_PROXIES);
     const addressOf = (request: Parameters<typeof browserAddress>[0]) => browserAddress(request, trusted);
@@ -77,12 +78,12 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
     const limiter = limiterOf(service);
     const forwarder = new Forwarder({ gate, auth, persons, limiter, clock, upstreams, addressOf, telemetry });
     const handlers = {
-      ...signInHandlers({ auth, log }),
-      ...joinHandlers({ auth: joins, log }),
+      ...signInHandlers({ auth, slowAuth, log }),
+      ...joinHandlers({ auth: slowAuth, log }),
       ...sessionHandlers(auth, persons, config.PUBLIC_URL ?? null),
       ...accessHandlers(auth),
       ...keyHandlers(auth),
-      ...auditHandlers(auth),
+      ...auditHandlers({ auth, slowAuth }),
       ...eventHandlers({ streams, persons }),
     };
     const headers = securityHeaders(config.CONSOLE_URL);

@@ -104,6 +104,8 @@ test('an address with too many wrong signatures gets 429, but a valid signature 
   const { status, headers, json } = await fixture.send(BODY, signed(BODY, { byOther: true }), { from });
   expect([status, json.details.category]).toEqual([429, 'interaction_signatures']);
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['30', '0']);
+  expect(Number(headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThan(Date.now() - 1_000);
   expect((await fixture.signed('{"type":1}', { from })).status).toBe(200);
   expect((await fixture.send(BODY, {}, { from: fixture.newAddress() })).status).toBe(401);
 });

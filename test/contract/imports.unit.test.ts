@@ -37,8 +37,8 @@ test('imports are found and lead to existing files', () => {
   const { imports } = SOURCES.find(({ path }) => path === 'services/kit/http/app.ts') as Source;
   expect(imports).toContainEqual({ target: 'proto/rest/route.ts', isType: false });
   expect(imports).toContainEqual({ target: 'services/kit/telemetry/log.ts', isType: true });
-  const body = SOURCES.find(({ path }) => path === 'services/kit/http/body.ts') as Source;
-  expect(body.imports).toContainEqual({ target: 'express', isType: false });
+  const app = SOURCES.find(({ path }) => path === 'services/console/http/app.ts') as Source;
+  expect(app.imports).toContainEqual({ target: 'express', isType: false });
 });
 
 test('the contracts import no code outside proto', () => {

@@ -3,13 +3,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '#kit/clock.ts';
 import { requestContext } from '#kit/context.ts';
 import type { Address } from '#kit/downstream/client-address.ts';
+import { ClientDisconnected } from '#kit/downstream/client-disconnected.ts';
 import { oneHeader } from '#kit/downstream/headers.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
-import { hasBody } from '#kit/http/body.ts';
 import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import { writeResponseHead } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
-import { CallerLeft, type Upstream } from '#kit/http/upstream.ts';
+import type { Upstream } from '#kit/http/upstream.ts';
 import { readQuery } from '#kit/http/validate.ts';
 import { type Limiter, tightest } from '#kit/limits/limiter.ts';
 import { addLimitHeaders, limitExceeded } from '#kit/limits/response.ts';
@@ -22,11 +22,10 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { guildId as guildIdSchema } from '#proto/rest/schemas.ts';
-import type { Gate } from '../http/gate.ts';
+import type { BrowserRequest, Gate } from '../http/gate.ts';
 import type { AuthClient } from '../http/sign-in.ts';
 import type { Persons } from '../limits/persons.ts';
 import type { ConsoleTelemetry } from '../telemetry.ts';
-import { receiveBody } from './body.ts';
 import { forwardedHeaders, returnedHeaders } from './headers.ts';
 
 const FIRST_ERROR = 400;
@@ -57,14 +56,11 @@ export class Forwarder {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { gate, addressOf } = this.#parts;
-    try {
-      await gate.withSession(request, addressOf(request), (caller) => this.#forward(request, response, caller));
-    } catch (error) {
-      if (!(error instanceof CallerLeft)) throw error;
-    }
+    const browser = { request, response, address: addressOf(request) };
+    await gate.withSession(browser, (caller, body) => this.#forward(browser, caller, body));
   }
 
-  async #forward(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
+  async #forward({ request, response }: BrowserRequest, caller: Caller, body: Buffer): Promise<void> {
     const { method = '', url: target = '' } = request;
     const guildId = guildOf(request);
     const signed = await this.#parts.auth.signRequest({ caller, guildId, method, target });
@@ -76,7 +72,6 @@ export class Forwarder {
     const upstream = this.#parts.upstreams[route.service];
     if (!upstream) throw new ApiError('ROUTE_NOT_FOUND');
     upstream.requireAvailable();
-    const body = hasBody(request) ? await receiveBody(request) : undefined;
     const left = new AbortController();
     response.once('close', () => left.abort());
     const headers = {
@@ -86,7 +81,13 @@ export class Forwarder {
     };
     const signal = left.signal;
     const received = await sendTraced(route, (traced) =>
-      upstream.send({ method, target, headers: { ...headers, ...traced }, body, signal }),
+      upstream.send({
+        method,
+        target,
+        headers: { ...headers, ...traced },
+        body: body.length > 0 ? body : undefined,
+        signal,
+      }),
     );
     if (route.writes && (received.statusCode ?? 0) < FIRST_ERROR) this.#parts.telemetry.changed(route.name, guildId);
     writeResponseHead(response, received.statusCode ?? 502, returnedHeaders(received));
@@ -124,7 +125,7 @@ function sendTraced(
   };
   const rules = {
     failureIn: ({ statusCode }: IncomingMessage) => httpError(statusCode),
-    isExpected: (error: unknown) => error instanceof CallerLeft,
+    isExpected: (error: unknown) => error instanceof ClientDisconnected,
   };
   return recordedSpan()?.call(description, work, rules) ?? work();
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { requestContext } from '#kit/context.ts';
 import { type Address, type AddressList, clientAddress } from '#kit/downstream/client-address.ts';
+import { ClientDisconnected } from '#kit/downstream/client-disconnected.ts';
 import { expectsContinue } from '#kit/downstream/expectation.ts';
 import { closesConnection, guard } from '#kit/downstream/guard.ts';
 import { closesAfterResponse, oneHeader, stripReserved } from '#kit/downstream/headers.ts';
@@ -59,6 +60,7 @@ export function createConsoleApp(parts: ConsoleAppParts): (request: IncomingMess
     assets.handle(request, response);
   });
   app.use((thrown: unknown, request: Request, response: Response, _next: NextFunction) => {
+    if (thrown instanceof ClientDisconnected) return;
     const error = asApiError(thrown);
     telemetry.failed(error);
     // The client may still wait for 100 Continue: its next bytes could be a body or another request.

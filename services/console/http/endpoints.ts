@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { requestContext } from '#kit/context.ts';
 import { type Address, networkOf } from '#kit/downstream/client-address.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
-import { readBody } from '#kit/http/body.ts';
+import { readJson } from '#kit/http/body.ts';
 import { sendBody, successBody } from '#kit/http/envelope.ts';
 import { addResponseHeader, writeResponseHead } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
@@ -35,6 +35,10 @@ const LIMITED: Partial<Record<ConsoleEndpointName, ConsoleLimit>> = {
   createKey: 'sensitive',
   rotateKey: 'sensitive',
   erasePerson: 'sensitive',
+  updateKey: 'changes',
+  revokeKey: 'changes',
+  setAccess: 'changes',
+  removeAccess: 'changes',
 };
 
 export interface EndpointParts {
@@ -66,9 +70,9 @@ type Served = EndpointParts & { name: ConsoleEndpointName; endpoint: ConsoleEndp
 async function serve(served: Served, request: Request, response: Response): Promise<void> {
   const { gate, endpoint, handler, addressOf, telemetry, name } = served;
   const address = addressOf(request);
-  const work = async (caller: Caller) => {
+  const work = async (caller: Caller, body: Buffer) => {
     await countRequest(served, caller, address);
-    const parts = await readRequest(endpoint, request, response);
+    const parts = await readRequest(endpoint, request, body);
     const userAgent = (request.get('user-agent') ?? '').slice(0, MAX_USER_AGENT_LENGTH);
     const result = await handler({ ...parts, caller, userAgent, request, response }).catch((error: unknown) => {
       throw inRequest(error, endpoint);
@@ -77,10 +81,8 @@ async function serve(served: Served, request: Request, response: Response): Prom
     return result;
   };
   const isOpen = endpoint.needs === 'nothing';
-  sendResult(
-    response,
-    await (isOpen ? gate.withoutSession(request, address, work) : gate.withSession(request, address, work)),
-  );
+  const browser = { request, response, address };
+  sendResult(response, await (isOpen ? gate.withoutSession(browser, work) : gate.withSession(browser, work)));
 }
 
 /** Counts a request to an endpoint with a limit of its own. */
@@ -97,7 +99,7 @@ async function countRequest(
 }
 
 /** Validates all parts of a request. Throws INVALID_REQUEST that lists all faults. */
-async function readRequest(endpoint: ConsoleEndpoint, request: Request, response: Response) {
+async function readRequest(endpoint: ConsoleEndpoint, request: Request, body: Buffer) {
   const query = readQuery(splitTarget(request.originalUrl).query);
   const faults: Fault[] = [];
   const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace): unknown => {
@@ -110,7 +112,7 @@ async function readRequest(endpoint: ConsoleEndpoint, request: Request, response
   const parts = {
     params: check(endpoint.params, request.params, 'path'),
     query: check(endpoint.query, query.value, 'query'),
-    body: endpoint.body ? check(endpoint.body, await readBody(request, response), 'body') : {},
+    body: endpoint.body ? check(endpoint.body, await readJson(request, body), 'body') : {},
   };
   if (faults.length > 0) throw invalidRequest(faults);
   return parts;

@@ -14,13 +14,15 @@ const SESSION_SECONDS = 7 * 24 * 3600;
 
 export interface SignInParts {
   auth: AuthClient;
+  /** For calls during which auth makes several calls itself. */
+  slowAuth: AuthClient;
   log: Logger;
 }
 
 type SignInHandlers = Pick<ConsoleHandlers, 'listProviders' | 'startSignIn' | 'finishSignIn' | 'useLink'>;
 
 /** Returns the handlers of the endpoints with which a person signs in. */
-export function signInHandlers({ auth, log }: SignInParts): SignInHandlers {
+export function signInHandlers({ auth, slowAuth, log }: SignInParts): SignInHandlers {
   /** Signing in always replaces the session of the browser, and ends the previous one. */
   const cookiesOf = (session: FinishSignInResponse, { caller, request }: EndpointRequest) => {
     const previous = readCookie(request, SESSION_COOKIE);
@@ -46,7 +48,13 @@ export function signInHandlers({ auth, log }: SignInParts): SignInHandlers {
       const query = new URL(request.url ?? '', 'http://console').search.slice(1);
       const browserSecret = readCookie(request, SIGN_IN_COOKIE) ?? '';
       try {
-        const session = await auth.finishSignIn({ provider, query, browserSecret, address: caller.address, userAgent });
+        const session = await slowAuth.finishSignIn({
+          provider,
+          query,
+          browserSecret,
+          address: caller.address,
+          userAgent,
+        });
         log.info({ provider }, 'person signed in');
         return { redirect: localPath(session.returnTo), cookies: cookiesOf(session, endpoint) };
       } catch (thrown) {

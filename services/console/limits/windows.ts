@@ -18,6 +18,8 @@ export const CONSOLE_LIMITS = {
   session: 600,
   /** Creations and rotations of keys, and erasures, by one person. */
   sensitive: 10,
+  /** Other changes of keys and of access by one person, each of which the audit keeps for years. */
+  changes: 60,
 } as const;
 
 export type ConsoleLimit = keyof typeof CONSOLE_LIMITS;

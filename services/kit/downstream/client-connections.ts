@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Part } from '../service/lifecycle.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AddressList, type Network, networkOf, peerAddress } from './client-address.ts';
+import { NetworkSlots } from './network-slots.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
 /** How often a client connection is checked within the write timeout. */
@@ -41,7 +42,7 @@ interface ConnectionState {
 export class ClientConnections implements Part {
   readonly name = 'client connections';
   readonly #tracked = new Map<Socket, ConnectionState>();
-  readonly #unauthenticated: SharedSlots<Network>;
+  readonly #unauthenticated: NetworkSlots;
   readonly #guilds: SharedSlots<string>;
   readonly #trustedProxies: AddressList;
   readonly #checkMs: number;
@@ -50,7 +51,7 @@ export class ClientConnections implements Part {
 
   constructor({ maxConnections, writeTimeoutMs, trustedProxies, metrics }: ClientConnectionsOptions) {
     const perGuild = shareOf(maxConnections, CONNECTIONS_PER_SERVER * SERVERS_PER_GUILD);
-    this.#unauthenticated = new SharedSlots(maxConnections, shareOf(maxConnections));
+    this.#unauthenticated = new NetworkSlots(maxConnections, shareOf(maxConnections));
     this.#guilds = new SharedSlots(Number.POSITIVE_INFINITY, perGuild);
     this.#trustedProxies = trustedProxies;
     this.#checkMs = writeTimeoutMs / CHECKS;

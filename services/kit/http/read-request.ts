@@ -43,7 +43,7 @@ export async function readRequest(
   response: ServerResponse,
   principal: Principal,
 ): Promise<HandlerRequest<RouteSpec>> {
-  const { given, faults } = await readGiven(route, request, response);
+  const { given, faults } = await readGiven(route, request);
   faults.push(...guildFaults(given, principal));
   const { path, query: queryText } = splitTarget(request.url ?? '');
   const query = readQuery(queryText);
@@ -108,11 +108,10 @@ const NO_HASH = Buffer.alloc(0);
 async function readGiven(
   route: Route,
   request: IncomingMessage,
-  response: ServerResponse,
 ): Promise<{ given?: Record<string, unknown>; faults: Fault[] }> {
   if (route.method === 'GET') return { given: {}, faults: [] };
   try {
-    return { given: await readBody(request, response), faults: [] };
+    return { given: await readBody(request), faults: [] };
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
     return { faults: error.details.errors as Fault[] };

@@ -1,9 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
+import { ClientDisconnected } from '../downstream/client-disconnected.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { CallerLeft, Upstream, type UpstreamRequest } from './upstream.ts';
+import { Upstream, type UpstreamRequest } from './upstream.ts';
 
 /** The timeout of services that are expected to reach it. */
 const TIMEOUT_MS = 500;
@@ -73,10 +74,10 @@ test('an exchange whose body is too large fails with PAYLOAD_TOO_LARGE', async (
   await expect(boats.exchange(REQUEST, MAX_BYTES)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
 });
 
-test('an exchange whose signal is aborted fails with CallerLeft', async () => {
+test('an exchange whose signal is aborted fails with ClientDisconnected', async () => {
   const left = new AbortController();
   const boats = await serve((_request, response) => void response.write('begun', () => left.abort()));
-  await expect(boats.exchange({ ...REQUEST, signal: left.signal }, MAX_BYTES)).rejects.toThrow(CallerLeft);
+  await expect(boats.exchange({ ...REQUEST, signal: left.signal }, MAX_BYTES)).rejects.toThrow(ClientDisconnected);
 });
 
 test('a response that is sent on has no timeout after its head', async () => {

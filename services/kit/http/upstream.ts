@@ -1,8 +1,9 @@
 import { Agent, type AgentOptions, type IncomingMessage, request as sendRequest } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { ClientDisconnected } from '../downstream/client-disconnected.ts';
 import { ApiError, isOutage } from '../errors.ts';
-import { type Breaker, type Breakers, InconclusiveError } from '../resilience/breaker.ts';
+import type { Breaker, Breakers } from '../resilience/breaker.ts';
 import { within } from '../resilience/deadline.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import type { Part } from '../service/lifecycle.ts';
@@ -20,7 +21,7 @@ export interface UpstreamRequest {
   target: string;
   headers: Record<string, string>;
   body: Buffer | undefined;
-  /** Aborted if the response is no longer wanted, such as after the client has disconnected; CallerLeft is thrown then. */
+  /** Aborted if the response is no longer wanted, such as after the client has disconnected; ClientDisconnected is thrown then. */
   signal?: AbortSignal;
   /** True for a response that lasts: it gets a connection of its own. */
   isStream?: boolean;
@@ -127,9 +128,6 @@ export class Upstream implements Part {
   }
 }
 
-/** Thrown if the caller's signal was aborted before the service responded completely. The breaker learns nothing about the service. */
-export class CallerLeft extends InconclusiveError {}
-
 async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -142,7 +140,7 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 function failureOf(cause: Error, signal: AbortSignal | undefined): Error {
-  if (signal?.aborted) return new CallerLeft();
+  if (signal?.aborted) return new ClientDisconnected();
   return cause instanceof ApiError ? cause : new ApiError('UNAVAILABLE', { cause });
 }
 

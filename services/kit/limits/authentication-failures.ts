@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { AUTHENTICATION_LIMIT, type SIGNATURE_LIMIT } from '#proto/rest/limits.ts';
 import type { Clock } from '../clock.ts';
 import type { Address } from '../downstream/client-address.ts';
+import { type ClientNetwork, networksOf } from '../downstream/client-networks.ts';
 import { maxEntries } from '../resilience/max-entries.ts';
-import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 
 /** The maximum number of stored counts of failed authentications, of about 100 bytes each. */

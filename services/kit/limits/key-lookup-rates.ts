@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import type { Address } from '../downstream/client-address.ts';
+import { networksOf } from '../downstream/client-networks.ts';
 import { maxEntries } from '../resilience/max-entries.ts';
-import { networksOf } from './client-networks.ts';
 
 /** The maximum number of API key lookups per second that one client address may cause for one guild. */
 const PER_GUILD = 5;

@@ -19,7 +19,8 @@ const RETRY_MS = 30_000;
 /** How long a process may take to read the rights of a session; after it another one may. */
 const READING_MS = 15_000;
 const POLL_MS = 100;
-const MAX_WAIT_MS = 5_000;
+/** Shorter than the deadline of the calls that wait for the rights. */
+const MAX_WAIT_MS = 2_000;
 
 /** The maximum number of guilds that a session stores; the chat platform allows 200 per person. */
 const MAX_GUILDS = 200;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError } from '#kit/errors.ts';
-import { BODY_LIMIT } from '#kit/http/body.ts';
-import { ClientDisconnected } from './attempt.ts';
+import { ApiError } from '../errors.ts';
+import { BODY_LIMIT } from '../http/body.ts';
+import { ClientDisconnected } from './client-disconnected.ts';
 
 /**
  * Reads the whole body of a request, so that no service is occupied while the body arrives. Must be called before any

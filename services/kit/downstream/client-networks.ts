@@ -1,4 +1,4 @@
-import { type Address, type Network, networkOf } from '../downstream/client-address.ts';
+import { type Address, type Network, networkOf } from './client-address.ts';
 
 /** A group of client addresses that are counted together. The limits of a single address are multiplied by `factor`. */
 export interface ClientNetwork {
@@ -15,7 +15,12 @@ const SITE_FACTOR = 10;
  */
 export function networksOf(address: Address | undefined): ClientNetwork[] {
   const id = networkOf(address);
+  const site = siteOf(id);
   const network = { id, factor: 1 };
-  if (typeof id === 'number' || id === '') return [network];
-  return [network, { id: id.slice(0, SITE_DIGITS), factor: SITE_FACTOR }];
+  return site === undefined ? [network] : [network, { id: site, factor: SITE_FACTOR }];
+}
+
+/** Returns the /48 of an IPv6 /64; undefined for an IPv4 address and for clients without a valid address. */
+export function siteOf(network: Network): Network | undefined {
+  return typeof network === 'string' && network !== '' ? network.slice(0, SITE_DIGITS) : undefined;
 }
