@@ -13,6 +13,13 @@ export function greeting(up: Up, folder: string, seconds: number): string {
   const json = "-H 'Content-Type: application/json'";
   const status = JSON.stringify({ guild_id: demo.guild_id, game_ids: DEMO_LINKS.map((link) => link.game_id) });
   const ban = JSON.stringify({ game_id: 7004, reason: 'Spam', duration: '1h' });
+  const commands = `${up.simulators.chat}/__interactions`;
+  const command = JSON.stringify({
+    url: `${gateway}/interactions`,
+    guild: demo.guild_id,
+    user: first.chat_id,
+    command: 'verify',
+  });
   const admin = Object.entries(up.services).map(([name, service]) => `${name} ${service.admin}`);
   return `
 Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C stops it)
@@ -43,6 +50,10 @@ Try it:
   curl -s ${key} ${json} -d '${ban}' ${gateway}/api/v1/moderation/${demo.guild_id}/game/ban
 
   curl -N ${key} ${guild} ${gateway}/api/v1/events/stream
+
+A slash command of a member, as the simulated chat platform sends it, and then the response that the member sees:
+
+  curl -s ${json} -d '${command}' ${commands}; sleep 1; curl -s ${commands}
 `;
 }
 
