@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { HttpRequest } from './engine/http.ts';
 import { readModules } from './engine/modules.ts';
-import { failure, type Place, type Respond, SOURCE, startPlace, success } from './fixture.ts';
+import { BASE_URL, failure, type Place, type Respond, SOURCE, startPlace, success } from './fixture.ts';
+import { bodyFaults } from './loops/body-faults.ts';
 import { FakeApi } from './loops/fake-api.ts';
 
 const PLUGIN = readFileSync(join(import.meta.dirname, '../adonis/Server-GuildData.luau'), 'utf8');
@@ -53,11 +54,16 @@ async function runWithAdonis(script: string, options: { downSeconds?: number; pr
   const api = new FakeApi(now);
   options.prepare?.(api);
   const requests: HttpRequest[] = [];
+  const accepted: HttpRequest[] = [];
   let begun: number | undefined;
   const respond: Respond = async (request) => {
     begun ??= now();
     if (now() - begun < (options.downSeconds ?? 0) * 1000) return failure(503, 'UNAVAILABLE');
     requests.push(request);
+    const path = request.url.slice(`${BASE_URL}/api/v1`.length);
+    const faults = bodyFaults(request.method, path, JSON.parse(String(request.body ?? '{}')));
+    if (faults.length > 0) return failure(400, 'INVALID_REQUEST', {}, { faults });
+    accepted.push(request);
     return /game\/(un)?ban$/.test(request.url) ? success({}) : await api.transport(request);
   };
   const place = await startPlace({
@@ -67,7 +73,7 @@ async function runWithAdonis(script: string, options: { downSeconds?: number; pr
   place.engine.addPlayer(3);
   const result = await place.clock.until(place.engine.run(`${ADONIS}\n${script}`), 3_600_000);
   const sent = (path: string) =>
-    requests
+    accepted
       .filter(({ url }) => url.endsWith(path))
       .map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>);
   return { place, result, requests, sent, api };
@@ -85,6 +91,16 @@ test('bans that Adonis stores are reported with their moderator, reason and dura
     { ...common, game_id: 50, game_username: 'Cheater', reason: 'exploiting ' },
     { ...common, game_id: 51, game_username: 'Spammer', reason: 'No reason provided', duration: 3600 },
   ]);
+});
+
+test('a ban whose reason has control characters reaches the API', async () => {
+  const { sent, place } = await runWithAdonis(`
+    for id, reason in { "a\\0b", "a\\127b", "a\\u{80}b", "a\\u{92}b", "a\\u{9F}b", "a\\194" } do
+      server.Admin.AddBan({ UserId = id, Name = "Cheater" }, reason, true, moderator)
+    end
+    task.wait(20)`);
+  expect(sent('/game/ban').map(({ reason }) => reason)).toEqual([...Array(5).fill('a b'), 'a?']);
+  expect(place.warnings).toEqual([]);
 });
 
 test('unbans are reported, and what Adonis returns stays the same', async () => {

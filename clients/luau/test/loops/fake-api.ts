@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HttpRequest, HttpResponse } from '../engine/http.ts';
+import { bodyFaults } from './body-faults.ts';
 import { type Decision, FakeLimits } from './fake-limits.ts';
 
 export const GUILD = '900000000000000001';
@@ -50,7 +51,7 @@ class Rejected extends Error {
 
 /**
  * The part of the API that the loops use, in simulated time: polls are answered at once, leases and intervals are as
- * the activity service has them. What the real services do is tested in `system.test.ts`.
+ * the activity service has them, and bodies are validated as the services do it. What the real services do is tested in `system.test.ts`.
  */
 export class FakeApi {
   readonly calls: Call[] = [];
@@ -94,6 +95,11 @@ export class FakeApi {
     if (failure) {
       const body = { status: 'error', details: failure.details ?? {} };
       return this.#response(failure.status, body, { ...failure, limited });
+    }
+    const faults = bodyFaults(method, path, text);
+    if (faults.length > 0) {
+      const details = { code: 'INVALID_REQUEST', faults };
+      return this.#response(400, { status: 'error', message: JSON.stringify(faults), details }, { limited });
     }
     try {
       return this.#response(200, { status: 'success', data: this.#answer(call) }, { limited });
