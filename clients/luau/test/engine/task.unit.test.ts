@@ -52,6 +52,27 @@ test('task.cancel ends a waiting thread, and a thread cannot cancel itself', asy
   expect(result).toEqual({ ran: false, status: 'dead', own: [false, 'cannot cancel thread'] });
 });
 
+test('a thread that has ended, or that runs, cannot be resumed by the scheduler', async () => {
+  const { engine, clock } = await start();
+  const result = await clock.until(
+    engine.run<[boolean, string][]>(`
+      local ended = task.spawn(function() end)
+      local cancelled = task.spawn(coroutine.yield)
+      task.cancel(cancelled)
+      return {
+        { pcall(task.spawn, ended, 1) },
+        { pcall(task.spawn, cancelled) },
+        { pcall(task.spawn, coroutine.running()) },
+        { pcall(task.defer, ended) },
+        { pcall(task.delay, 1, ended) },
+      }`),
+  );
+  expect(result.map(([succeeded]) => succeeded)).toEqual(Array(5).fill(false));
+  expect(new Set(result.map(([, text]) => text))).toEqual(
+    new Set(['cannot spawn non-suspended coroutine with arguments']),
+  );
+});
+
 test('threads that yield inside pcall and coroutine.wrap are resumed by the scheduler', async () => {
   const { engine, clock } = await start();
   const result = await clock.until(
