@@ -130,6 +130,43 @@ describe('the rate limits of the service', () => {
     expect(place.times[1]).toBeGreaterThanOrEqual(20);
   });
 
+  test.each([401, 429])(
+    'the limit of failed authentications that a %d reports does not delay later calls',
+    async (status) => {
+      const headers = {
+        'x-ratelimit-limit': '30',
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': String(Date.parse('2026-01-01T00:01:00Z') / 1000),
+        ...(status === 429 && { 'retry-after': '1' }),
+      };
+      const code = status === 401 ? 'INVALID_API_KEY' : 'RATE_LIMITED';
+      const details = status === 401 ? {} : { category: 'authentication', limit: 30, window: 60, retryAfter: 1 };
+      const respond: Respond = (_, index) => (index === 0 ? failure(status, code, headers, details) : success({}));
+      const place = await startPlace({ respond });
+      const results = await place.run<Result[]>(`
+      local first = guild.api.getLinkByGameId({ gameId = 1 }, { attempts = 1 })
+      return { first, guild.api.getLinkByGameId({ gameId = 2 }) }`);
+      expect(results.map(({ ok }) => ok)).toEqual([false, true]);
+      expect(place.times[1]).toBeLessThan(5);
+    },
+  );
+
+  test('a 429 of the limit of the operation delays later calls until that limit is reset', async () => {
+    const headers = {
+      'x-ratelimit-limit': '60',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(Date.parse('2026-01-01T00:01:00Z') / 1000),
+      'retry-after': '50',
+    };
+    const respond: Respond = (_, index) =>
+      index === 0 ? failure(429, 'RATE_LIMITED', headers, { category: 'lookup', retryAfter: 50 }) : success({});
+    const place = await startPlace({ respond });
+    await place.run(`
+      guild.api.getLinkByGameId({ gameId = 1 }, { attempts = 1 })
+      guild.api.getLinkByGameId({ gameId = 2 }, { timeout = 100 })`);
+    expect(place.times[1]).toBeGreaterThanOrEqual(50);
+  });
+
   test('a call that would wait longer than its time fails at once, without a request', async () => {
     const respond: Respond = () => failure(429, 'RATE_LIMITED', { 'retry-after': '50' }, { category: 'lookup' });
     const place = await startPlace({ respond });
