@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { DataStoreEffect } from '../engine/vm.ts';
 import { GUILD } from './fake-api.ts';
 import { newPlace, type Place } from './place.ts';
 
@@ -103,6 +104,39 @@ test('more bans than fit into one value are stored in parts', async () => {
   expect(server.output.filter(({ level }) => level === 'warn')).toEqual([]);
   await server.crash();
   expect(await kickedOffline(place, [1, 5_600])).toEqual([1, 5_600]);
+});
+
+test('bans whose index could not be written are stored once the DataStore works again', async () => {
+  const place = newPlace();
+  place.api.ban(1);
+  const server = await place.server();
+  await place.seconds(120);
+  const isIndexWrite = ({ operation, key }: DataStoreEffect) => operation === 'replace' && key === 'bans';
+  let failures = 0;
+  place.universe.dataStores.fail = (effect) => {
+    if (!isIndexWrite(effect)) return undefined;
+    failures++;
+    return '502: API Services rejected request';
+  };
+  place.api.ban(2);
+  await place.seconds(600);
+  expect(failures).toBeGreaterThan(3);
+  place.universe.dataStores.fail = () => undefined;
+  await place.seconds(600);
+  await server.crash();
+  expect(await kickedOffline(place, [1, 2])).toEqual([1, 2]);
+});
+
+test('a server that could not write the index of the stored bans does not take itself for the one that writes', async () => {
+  const place = newPlace();
+  place.universe.dataStores.fail = ({ operation }) => (operation === 'replace' ? '502: rejected' : undefined);
+  const server = await place.server();
+  const claimed = await place.run(
+    server,
+    `local index, isOthers = guild.loops.mirror.store:claim(180)
+    return { isWriter = index ~= nil, isOthers = isOthers }`,
+  );
+  expect(claimed).toEqual({ isWriter: false, isOthers: false });
 });
 
 test('without a DataStore the mirror works from the API alone', async () => {
