@@ -36,6 +36,36 @@ test('players who are there already when the loops start are checked too, 25 at 
   expect(server.kicks.map(({ userId }) => userId)).toEqual([30]);
 });
 
+test.each(['task.wait(1e6)', 'local own = coroutine.running() task.delay(1, task.cancel, own) coroutine.yield()'])(
+  'while a callback of the game waits, or after it was cancelled, players are still checked: %s',
+  async (wait) => {
+    const place = newPlace();
+    place.api.ban(7001);
+    place.api.ban(7003);
+    const before = `
+      _G.seen = {}
+      local function note(player)
+        table.insert(_G.seen, player.UserId)
+        ${wait}
+      end
+      guild:onBanned(note)
+      guild:onChecked(note)`;
+    const server = await place.server({ before });
+    for (const id of [7001, 7002, 7003, 7004]) {
+      server.addPlayer(id);
+      await place.seconds(10);
+    }
+    expect(await place.run(server, 'return _G.seen')).toEqual([7001, 7002, 7003, 7004]);
+    // The mirror finds bans that no command reported.
+    place.api.ban(7002);
+    place.api.ban(7004);
+    await place.seconds(300);
+    expect(await place.run(server, 'return { table.unpack(_G.seen, 5) }')).toEqual(
+      expect.arrayContaining([7002, 7004]),
+    );
+  },
+);
+
 test('the plugin can handle banned players and read the status of others; if it fails, they are kicked', async () => {
   const place = newPlace();
   place.api.ban(7001);
