@@ -63,6 +63,20 @@ test('nothing is polled before the API has accepted a heartbeat, and a rejected 
   expect(place.api.callsOf(POLL).length).toBeGreaterThan(0);
 });
 
+test('heartbeats continue while a function that receives the log waits', async () => {
+  const place = newPlace();
+  const server = await place.server({ settings: 'onLog = function() _G.logged = true coroutine.yield() end' });
+  await place.seconds(10);
+  place.api.fail = ({ path }) => (path === HEARTBEAT ? { status: 503, retryAfter: 5 } : undefined);
+  await place.seconds(40);
+  expect(await place.run(server, 'return _G.logged')).toBe(true);
+  place.api.fail = () => undefined;
+  await place.seconds(20);
+  const before = place.api.callsOf(HEARTBEAT).length;
+  await place.seconds(60);
+  expect(place.api.callsOf(HEARTBEAT).length - before).toBe(4);
+});
+
 test('heartbeats continue after an outage within the interval', async () => {
   const place = newPlace();
   const server = await place.server();
