@@ -110,6 +110,41 @@ test('what a closing server cannot send is stored, and another server sends it',
   );
 });
 
+test('an action is logged with its details as they were, whatever the game does with its table until it is sent', async () => {
+  const place = newPlace();
+  const server = await place.server();
+  await place.seconds(10);
+  server.network.down = true;
+  await place.run(
+    server,
+    `local details = { items = { "sword" }, none = require(game.ServerScriptService.GuildData).null }
+    guild:logAction({ actor = 9001, target = 1, action_type = "warn", details = details })
+    ${log(2, 2)}
+    details.items[2] = game
+    details.items[5] = print`,
+  );
+  await place.clock.until(server.close());
+  expect(server.output.filter(({ text }) => text.includes('stored'))).toEqual([]);
+
+  await place.server();
+  await place.seconds(1500);
+  expect(targets(place).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
+  expect([...place.api.actions.values()][0].details).toMatchObject({ items: ['sword'] });
+});
+
+test('an action whose type has line breaks or control characters is logged', async () => {
+  const place = newPlace();
+  const server = await place.server();
+  await place.run(
+    server,
+    'guild:logAction({ actor = 1, action_type = "a\\tb\\nc\\rd\\u{85}e", reason = "line\\nbreak" })',
+  );
+  await place.seconds(10);
+  expect([...place.api.actions.values()]).toMatchObject([
+    { action_type: 'a b c d e', details: { reason: 'line\nbreak' } },
+  ]);
+});
+
 test('the oldest actions are dropped only above the bound, with a warning', async () => {
   const place = newPlace();
   const server = await place.server({ settings: 'loops = { bans = false }' });
