@@ -103,6 +103,25 @@ test('a ban whose reason has control characters reaches the API', async () => {
   expect(place.warnings).toEqual([]);
 });
 
+test('a ban whose duration or name the API would not accept is reported', async () => {
+  const { sent, place } = await runWithAdonis(`
+    local decade = 3650 * 24 * 3600
+    for id, duration in { 1.5, decade, decade + 1, 1e17, "inf" } do
+      server.Admin.AddTimeBan({ UserId = id, Name = string.rep("n", 60) .. "\\n" }, duration, "x", moderator)
+    end
+    task.wait(20)`);
+  const bans = sent('/game/ban');
+  expect(bans.map(({ game_id, duration }) => [game_id, duration])).toEqual([
+    [1, 1],
+    [2, 315_360_000],
+    [3, undefined],
+    [4, undefined],
+    [5, undefined],
+  ]);
+  expect(bans[0]?.['game_username']).toBe('n'.repeat(50));
+  expect(place.warnings).toEqual([]);
+});
+
 test('unbans are reported, and what Adonis returns stays the same', async () => {
   const { sent, result } = await runWithAdonis(`
     server.Admin.AddBan({ UserId = 50, Name = "Cheater" }, "x", true, moderator)
