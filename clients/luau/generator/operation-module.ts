@@ -105,8 +105,8 @@ function implementation(route: Route): string[] {
     `path = "${path}",`,
     ...(category ? [`category = "${category}",`, `limit = ${CATEGORIES[category].limit},`] : []),
     `guild = "${guild}",`,
-    `writes = ${writes},`,
-    `body = ${body !== undefined},`,
+    ...(writes ? ['writes = true,'] : []),
+    ...(body ? ['body = true,'] : []),
     '}, args :: any, options)',
     'end,',
   ];

@@ -41,13 +41,10 @@ function withFewerComments({ name, path }: LinkedModule, source: string): string
   const [before = '', api = '', after = ''] = source
     .slice(summary.length)
     .split(/^(export type \w+Api = \{\n[^]*?^\}\n)/m);
-  const isOperations = path?.startsWith('Operations/');
-  return (
-    summary +
-    (isOperations
-      ? withoutComments(before) + api + withoutComments(after)
-      : withoutComments(source.slice(summary.length)))
-  );
+  // The summary of operations only says which file generates them.
+  return path?.startsWith('Operations/')
+    ? withoutComments(before) + api + withoutComments(after)
+    : summary + withoutComments(source.slice(summary.length));
 }
 
 const withoutComments = (text: string) => text.replaceAll(/^[ \t]*--.*\n/gm, '');
