@@ -63,6 +63,18 @@ test('nothing is polled before the API has accepted a heartbeat, and a rejected 
   expect(place.api.callsOf(POLL).length).toBeGreaterThan(0);
 });
 
+test.each([
+  ['7', '7'],
+  ['"2.4\\n" .. string.rep("x", 100)', `2.4 ${'x'.repeat(60)}`],
+  ['{}', expect.stringMatching(/^table: /)],
+])('the API accepts the heartbeats of a server with the plugin version %s', async (version, reported) => {
+  const place = newPlace();
+  const server = await place.server({ settings: `pluginVersion = ${version}` });
+  await place.seconds(10);
+  expect(place.api.callsOf(HEARTBEAT)[0]?.body.plugin_version).toEqual(reported);
+  expect(await place.run(server, 'return guild.loops.fleet.isLive')).toBe(true);
+});
+
 test('heartbeats continue while a function that receives the log waits', async () => {
   const place = newPlace();
   const server = await place.server({ settings: 'onLog = function() _G.logged = true coroutine.yield() end' });
