@@ -138,6 +138,26 @@ test('a handler that takes long delays later commands by ten seconds only, and i
   expect(await place.run(server, 'return _G.ran')).toEqual(['slow', 'next']);
 });
 
+test('a command whose handler was cancelled by the game is acknowledged as failed, and is not run again', async () => {
+  const place = newPlace();
+  const before = `
+    _G.ran = 0
+    guild:onCommand("custom", function(command)
+      _G.ran += 1
+      task.delay(command.payload.seconds, task.cancel, coroutine.running())
+      coroutine.yield()
+    end)`;
+  const server = await place.server({ before });
+  await place.seconds(8);
+  const early = place.api.send('custom', { payload: { seconds: 1 } });
+  const late = place.api.send('custom', { payload: { seconds: 20 } });
+  await place.seconds(150);
+  for (const { acked } of [early, late]) {
+    expect(acked).toMatchObject({ status: 'failed', error: 'the thread of the handler was cancelled' });
+  }
+  expect(await place.run(server, 'return _G.ran')).toBe(2);
+});
+
 test('kick and shutdown need no handler', async () => {
   const place = newPlace();
   const server = await place.server();
