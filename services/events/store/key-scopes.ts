@@ -13,10 +13,16 @@ export async function findChangedScopes(
   newestSeq: number,
 ): Promise<{ scopes: string[] | null } | undefined> {
   const [found] = await on.query<{ scopes: string[] | null }>(
-    `SELECT data->'scopes' AS scopes FROM events.log
-     WHERE guild_id = $1 AND day >= (clock_timestamp() AT TIME ZONE 'UTC')::date - 1
-       AND seq > $3::bigint - ${MAX_SEARCHED} AND type = 'key.changed' AND data->>'id' = $2
-     ORDER BY day DESC, seq DESC LIMIT 1`,
+    // Each day is read on its own, so that the search ends at the oldest seq (see the read of the log).
+    `SELECT event.scopes FROM (
+       SELECT day FROM events.days WHERE guild_id = $1 AND day >= (clock_timestamp() AT TIME ZONE 'UTC')::date - 1
+     ) AS dated CROSS JOIN LATERAL (
+       SELECT seq, data->'scopes' AS scopes FROM events.log
+       WHERE guild_id = $1 AND day = dated.day AND seq > $3::bigint - ${MAX_SEARCHED}
+         AND type = 'key.changed' AND data->>'id' = $2
+       ORDER BY seq DESC LIMIT 1
+     ) AS event
+     ORDER BY event.seq DESC LIMIT 1`,
     [guildId, keyId, newestSeq],
   );
   return found;

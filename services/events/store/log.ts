@@ -183,8 +183,9 @@ const NEWEST = prepared(
 export const EVENT_BYTES = 400;
 
 /**
- * The days lead to the partitions that can have the next events. A guild's seqs have no gaps, so the examined events are
- * known without counting them.
+ * The days lead to the partitions that can have the next events. Each day is read on its own: with a range of days,
+ * PostgreSQL before version 18 does not end an index scan at the last seq, but at the guild's newest event. A guild's seqs
+ * have no gaps, so the examined events are known without counting them.
  */
 const READ = prepared(`WITH bounds AS (
     SELECT coalesce(last_seq, 0) AS newest, coalesce(first_seq, last_seq + 1, 1) AS oldest,
@@ -195,13 +196,18 @@ const READ = prepared(`WITH bounds AS (
         SELECT first_seq FROM events.days WHERE days.guild_id = $1 ORDER BY day LIMIT 1
       ) AS first ON true
   ), examined AS (
-    SELECT guild_id, day, seq, id, type, created_at, source, data, size FROM events.log
-    WHERE guild_id = $1 AND type = ANY($3::text[])
-      AND seq > (SELECT after FROM bounds) AND seq <= (SELECT after + ${MAX_EXAMINED} FROM bounds)
-      AND day >= (
-        SELECT day FROM events.days
-        WHERE days.guild_id = $1 AND first_seq <= (SELECT after + 1 FROM bounds) ORDER BY day DESC LIMIT 1)
-    ORDER BY day, seq LIMIT $4
+    SELECT event.* FROM (
+      SELECT day FROM events.days WHERE days.guild_id = $1 AND first_seq <= (SELECT after + ${MAX_EXAMINED} FROM bounds)
+        AND day >= (
+          SELECT day FROM events.days
+          WHERE days.guild_id = $1 AND first_seq <= (SELECT after + 1 FROM bounds) ORDER BY day DESC LIMIT 1)
+    ) AS dated CROSS JOIN LATERAL (
+      SELECT guild_id, day, seq, id, type, created_at, source, data, size FROM events.log
+      WHERE guild_id = $1 AND day = dated.day AND type = ANY($3::text[])
+        AND seq > (SELECT after FROM bounds) AND seq <= (SELECT after + ${MAX_EXAMINED} FROM bounds)
+      ORDER BY seq LIMIT $4
+    ) AS event
+    ORDER BY dated.day, event.seq LIMIT $4
   ), page AS (
     SELECT *, sum(size + ${EVENT_BYTES}) OVER (ORDER BY day, seq) AS bytes FROM examined
   )
