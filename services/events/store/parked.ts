@@ -138,7 +138,10 @@ export async function dropParked(
   return endpoint?.isDue ?? false;
 }
 
-/** Ends the claim on the parked events of an endpoint: it is claimed again when the next one is due. */
+/**
+ * Ends the claim on the parked events of an endpoint: it is claimed again when the next one is due, after the endpoints that are
+ * waiting already. Otherwise one that cannot keep up would always be the longest due.
+ */
 export async function releaseRetries(transaction: Queryable, { guildId, id }: EndpointKey): Promise<void> {
   // A separate statement reads the parked events, so that it sees those that were committed before the lock was free.
   await transaction.query('SELECT FROM events.endpoints WHERE guild_id = $1 AND id = $2::uuid FOR UPDATE', [
@@ -147,7 +150,8 @@ export async function releaseRetries(transaction: Queryable, { guildId, id }: En
   ]);
   await transaction.query(
     `UPDATE events.endpoints SET retry_at = (
-       SELECT min(next_attempt_at) FROM events.parked WHERE guild_id = $1 AND endpoint_id = $2::uuid)
+       SELECT greatest(next_attempt_at, clock_timestamp()) FROM events.parked
+       WHERE guild_id = $1 AND endpoint_id = $2::uuid ORDER BY next_attempt_at LIMIT 1)
      WHERE guild_id = $1 AND id = $2::uuid`,
     [guildId, id],
   );
