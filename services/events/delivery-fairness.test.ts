@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MAX_WEBHOOKS } from '#proto/rest/webhooks.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { newGuild, recorded, recordedFrom } from './fixture.ts';
 import { WebhookFixture } from './fixtures/webhooks.ts';
@@ -35,4 +36,22 @@ test('the retry of a webhook is not delayed by others of its guild that cannot k
   await fixture.append(guildId, [recorded(21)]);
   // The retry is due after five seconds, and the turns of the others take six.
   await expect.poll(() => healthy.seqs, { timeout: 25_000 }).toEqual([21, 21]);
+});
+
+test('a guild whose webhooks all become slow gets twelve of the places for slow and other webhooks, and no more', async () => {
+  const guildId = newGuild();
+  const slow = await fixture.receiver();
+  let [now, max] = [0, 0];
+  slow.respond = (_request, response) => {
+    max = Math.max(max, ++now);
+    setTimeout(() => {
+      now--;
+      response.end();
+    }, 3_000).unref();
+  };
+  for (let count = 0; count < MAX_WEBHOOKS; count++) await fixture.create(guildId, { url: slow.url });
+  await fixture.append(guildId, [recorded(1)]);
+  await expect.poll(() => slow.received.length, PATIENCE).toBe(MAX_WEBHOOKS);
+  expect(max).toBeLessThanOrEqual(12);
+  expect(max).toBeGreaterThan(8);
 });

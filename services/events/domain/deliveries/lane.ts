@@ -31,9 +31,14 @@ export class Lane {
     return this.#options.max - this.#used;
   }
 
+  /** Returns the number of slots that a guild has taken. */
+  usedBy(guildId: string): number {
+    return this.#byGuild.get(guildId) ?? 0;
+  }
+
   /** Returns the number of slots that a guild may take now. */
   freeFor(guildId: string): number {
-    const own = this.#options.maxPerGuild - (this.#byGuild.get(guildId) ?? 0);
+    const own = this.#options.maxPerGuild - this.usedBy(guildId);
     return Math.max(0, Math.min(own, this.free));
   }
 
@@ -56,7 +61,7 @@ export class Lane {
   }
 
   #change(guildId: string, by: number): void {
-    const used = (this.#byGuild.get(guildId) ?? 0) + by;
+    const used = this.usedBy(guildId) + by;
     if (used > 0) this.#byGuild.set(guildId, used);
     else this.#byGuild.delete(guildId);
     this.#used += by;

@@ -20,5 +20,5 @@ test('a place is given up once', () => {
   const place = lane.enter('a');
   place.leave();
   place.leave();
-  expect(lane.used).toBe(1);
+  expect([lane.used, lane.usedBy('a'), lane.usedBy('b')]).toEqual([1, 1, 0]);
 });

@@ -11,6 +11,10 @@ const POLL_MS = 1_000;
 /** The maximum number of guilds that a search returns, and that wait for a slot. */
 const PAGE = 200;
 const MAX_WAITING = 10_000;
+const FAST = { max: 64, maxPerGuild: 8 };
+const SLOW = { max: 96, maxPerGuild: 4 };
+/** The maximum number of slots of one guild in both lanes: a move to the slow lane may exceed its maximum per guild. */
+const MAX_PER_GUILD = FAST.maxPerGuild + SLOW.maxPerGuild;
 /** The maximum time in milliseconds for which a stop waits for attempts; their events are sent again later. */
 const DRAIN_MS = 5_000;
 
@@ -34,8 +38,8 @@ export class DeliveryScheduler implements Part {
   readonly name = 'webhook deliveries';
   readonly #options: SchedulerOptions;
   readonly #drainOptions: DrainOptions;
-  readonly #fast = new Lane({ max: 64, maxPerGuild: 8 });
-  readonly #slow = new Lane({ max: 96, maxPerGuild: 4 });
+  readonly #fast = new Lane(FAST);
+  readonly #slow = new Lane(SLOW);
   readonly #retries = new Lane({ max: 96, maxPerGuild: 4 });
   /** The guilds that may have due endpoints for the fast lane. */
   readonly #waiting = new Set<string>();
@@ -90,10 +94,16 @@ export class DeliveryScheduler implements Part {
       if (this.#stopping.signal.aborted || guilds.length >= this.#fast.free) break;
       // A guild without a free place is woken again when one of its turns ends.
       this.#waiting.delete(guildId);
-      const slots = this.#fast.freeFor(guildId);
+      const slots = this.#fastSlotsFor(guildId);
       if (slots > 0) guilds.push({ guildId, slots });
     }
     return this.#within(guilds, this.#fast.free);
+  }
+
+  /** Returns the number of slots of the fast lane that a guild may take now. */
+  #fastSlotsFor(guildId: string): number {
+    const left = MAX_PER_GUILD - this.#fast.usedBy(guildId) - this.#slow.usedBy(guildId);
+    return Math.max(0, Math.min(this.#fast.freeFor(guildId), left));
   }
 
   /** Shares `free` places among guilds, so that a claim takes no more. */
@@ -144,7 +154,7 @@ export class DeliveryScheduler implements Part {
       // The lease ends, and then a process tries again.
       this.#options.telemetry.failed(error, 'turn');
     }
-    const wasFull = lane.freeFor(guildId) === 0;
+    const wasFull = this.#fastSlotsFor(guildId) === 0;
     place.leave();
     this.wake(isDue || wasFull ? [guildId] : []);
   }
