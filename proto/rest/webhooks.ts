@@ -224,7 +224,7 @@ export const webhooksRoutesWith = (urlFaults: UrlFaults) =>
       }),
       message: 'Deliveries listed',
       summary: 'List the delivery attempts of a webhook',
-      description: 'The newest first. Attempts are retained for seven days.',
+      description: 'The newest first. Attempts are retained for seven days, the newest 10,000 of a webhook.',
       errors: noSuchWebhook,
     }),
     replayWebhook: route({

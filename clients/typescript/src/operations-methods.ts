@@ -1027,7 +1027,7 @@ export class OperationMethods extends Client {
   /**
    * List the delivery attempts of a webhook.
    *
-   * The newest first. Attempts are retained for seven days.
+   * The newest first. Attempts are retained for seven days, the newest 10,000 of a webhook.
    *
    * The key needs the scope `webhooks:read`.
    */

@@ -1987,7 +1987,7 @@ const LIST_WEBHOOK_DELIVERIES: Operation = {
 /**
  * List the delivery attempts of a webhook.
  *
- * The newest first. Attempts are retained for seven days.
+ * The newest first. Attempts are retained for seven days, the newest 10,000 of a webhook.
  *
  * The key needs the scope `webhooks:read`.
  */

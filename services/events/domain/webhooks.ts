@@ -159,6 +159,7 @@ export class Webhooks {
   async remove(write: IdempotentWrite, id: string, owner: Owner): Promise<WriteOutcome<{ removed: true; id: string }>> {
     return this.#write('deleted', write, owner, async (transaction) => {
       const endpoint = (await store.lockEndpoint(transaction, write.guildId, id)) ?? notFound();
+      await deliveries.deleteAllDeliveries(transaction, endpoint);
       await store.deleteEndpoint(transaction, write.guildId, id);
       return { endpoint, data: { removed: true as const, id } };
     });

@@ -6,11 +6,13 @@ import {
   attemptValues,
   DUE,
   type GuildSlots,
+  HAS_OLD_DELIVERIES,
   LEASE,
   NEEDED,
   type Outcome,
   type Recipient,
   recordAttempt,
+  settle,
 } from './turns.ts';
 
 /** A parked event that this process may send now. */
@@ -98,7 +100,8 @@ const SETTLE = prepared(`WITH ${LOCKED}, removed AS (
   )
   UPDATE events.endpoints SET ${AFTER_ATTEMPT}, parked = parked - (SELECT count(*) FROM removed)::int
   FROM (SELECT clock_timestamp() AS now) AS clock
-  WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND id = $2::uuid RETURNING ${DUE} AS "isDue"`);
+  WHERE EXISTS (SELECT FROM locked) AND guild_id = $1 AND id = $2::uuid
+  RETURNING ${DUE} AS "isDue", ${HAS_OLD_DELIVERIES} AS "hasOldDeliveries"`);
 
 /**
  * Stores the attempt of a parked event, which is removed after a success or the last attempt. Returns true if the
@@ -106,19 +109,12 @@ const SETTLE = prepared(`WITH ${LOCKED}, removed AS (
  */
 export async function settleRetry(
   on: Queryable,
-  { guildId, id, attempts }: Pick<Retry, 'guildId' | 'id' | 'attempts'>,
+  retry: Pick<Retry, 'guildId' | 'id' | 'attempts'>,
   outcome: Outcome,
 ): Promise<boolean> {
   const { isSuccess, isSlow } = outcome;
-  const [settled] = await on.query<{ isDue: boolean }>(SETTLE, [
-    guildId,
-    id,
-    isSuccess,
-    isSlow,
-    attempts,
-    ...attemptValues(outcome),
-  ]);
-  return settled?.isDue ?? false;
+  const values = [isSuccess, isSlow, retry.attempts, ...attemptValues(outcome)];
+  return (await settle(on, retry, SETTLE, values))?.isDue ?? false;
 }
 
 /** Removes a parked event that can no longer be sent. Returns true if the endpoint is due for further events. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { byGuild, guildOf, guildStatement } from '#kit/postgres/citus/by-guild.ts';
-import { prepared, type Queryable } from '#kit/postgres/pool.ts';
+import { type Prepared, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { type Attempt, type Endpoint, type EndpointSecrets, MAX_PARKED } from '../domain/endpoint.ts';
+import { DELIVERIES_PER_DELETION, deleteOldDeliveries } from './deliveries.ts';
 
 /**
  * Seconds for which a process may send the events of an endpoint without storing an attempt: longer than an attempt
@@ -114,7 +115,29 @@ const attemptValues = (outcome: Outcome | undefined) => {
 /** SQL assignments for an endpoint after an attempt. $3: it succeeded; $4: it was slow. The statement needs a table `clock` with the time. */
 const AFTER_ATTEMPT = `failing_since = CASE WHEN $3::boolean THEN NULL
       WHEN NOT $3::boolean THEN COALESCE(failing_since, clock.now) ELSE failing_since END,
-    is_slow = COALESCE($4::boolean, is_slow)`;
+    is_slow = COALESCE($4::boolean, is_slow),
+    attempt_count = attempt_count + CASE WHEN $3::boolean IS NULL THEN 0 ELSE 1 END`;
+
+/** An SQL expression for the endpoint after an attempt: true if its old attempts have to be deleted now. */
+const HAS_OLD_DELIVERIES = `$3::boolean IS NOT NULL AND attempt_count % ${DELIVERIES_PER_DELETION} = 0`;
+
+/** The endpoint after an attempt. */
+interface Settled {
+  isDue: boolean;
+  hasOldDeliveries: boolean;
+}
+
+/** Runs a statement that stores an attempt, and deletes old attempts if it is time. Returns undefined if it found no endpoint. */
+async function settle(
+  on: Queryable,
+  endpoint: Pick<Endpoint, 'guildId' | 'id'>,
+  statement: Prepared,
+  values: readonly unknown[],
+): Promise<{ isDue: boolean } | undefined> {
+  const [settled] = await on.query<Settled>(statement, [endpoint.guildId, endpoint.id, ...values]);
+  if (settled?.hasOldDeliveries) await deleteOldDeliveries(on, endpoint);
+  return settled;
+}
 
 const SETTLE = prepared(`WITH settled AS (
     UPDATE events.endpoints SET ${AFTER_ATTEMPT}, cursor_seq = GREATEST(cursor_seq, $6::bigint),
@@ -128,7 +151,7 @@ const SETTLE = prepared(`WITH settled AS (
     FROM (SELECT clock_timestamp() AS now, ${LEASE} AS lease,
       clock_timestamp() + $15::float8 * interval '1 second' AS retry) AS clock
     WHERE guild_id = $1 AND id = $2::uuid AND endpoints.lease = $5::uuid
-    RETURNING guild_id, id, ${DUE} AS "isDue"
+    RETURNING guild_id, id, ${DUE} AS "isDue", ${HAS_OLD_DELIVERIES} AS "hasOldDeliveries"
   ), parked AS (
     INSERT INTO events.parked (guild_id, endpoint_id, seq, event_id, attempts, next_attempt_at)
     SELECT guild_id, id, $9::bigint, $8::uuid, 1, clock_timestamp() + $15::float8 * interval '1 second'
@@ -138,7 +161,7 @@ const SETTLE = prepared(`WITH settled AS (
   ), recorded AS (
     ${recordAttempt(8)}
   )
-  SELECT "isDue" FROM settled`);
+  SELECT "isDue", "hasOldDeliveries" FROM settled`);
 
 /**
  * Stores an attempt and the new cursor of an endpoint; an event that was not accepted is parked. Renews the lease, or
@@ -148,18 +171,9 @@ export async function settleTurn(
   on: Queryable,
   { endpoint, cursorSeq, outcome, isReleased }: Settlement,
 ): Promise<{ isDue: boolean } | undefined> {
-  const { guildId, id, lease } = endpoint;
-  const [settled] = await on.query<{ isDue: boolean }>(SETTLE, [
-    guildId,
-    id,
-    outcome?.isSuccess,
-    outcome?.isSlow,
-    lease,
-    cursorSeq,
-    isReleased,
-    ...attemptValues(outcome),
-  ]);
-  return settled;
+  const { isSuccess, isSlow } = outcome ?? {};
+  const values = [isSuccess, isSlow, endpoint.lease, cursorSeq, isReleased, ...attemptValues(outcome)];
+  return settle(on, endpoint, SETTLE, values);
 }
 
 /** Ends the turn of an endpoint without a result: for some seconds no process sends its events. */
@@ -184,4 +198,4 @@ export async function recordOnly(
   await on.query(recordAttempt(3), [guildId, id, ...attemptValues(outcome)]);
 }
 
-export { AFTER_ATTEMPT, attemptValues, DUE, LEASE, NEEDED, recordAttempt };
+export { AFTER_ATTEMPT, attemptValues, DUE, HAS_OLD_DELIVERIES, LEASE, NEEDED, recordAttempt, settle };
