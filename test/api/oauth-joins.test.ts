@@ -2,6 +2,7 @@
 // once, in the browser that began, for the guild for which it was begun; no token or secret is logged or stored.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type BrowserResponse, ConsoleFixture, exchange, GUILD, OTHER_GUILD } from '#services/console/fixture.ts';
+import { databaseRows } from '#test/postgres/database.ts';
 
 // Nora and Olaf are in no guild; 7001 has rank 50 in group 501.
 const NORA = '920000000000000020';
@@ -174,4 +175,13 @@ test('no log line has an access token, a code, a state or a secret of a browser'
   expect(log).toContain('linked account was added to the guild');
   for (const secret of secrets) expect([secret, log.includes(secret ?? '-')]).toEqual([secret, false]);
   expect(log).not.toMatch(/access_token|accessToken/);
+});
+
+test('while the platform has paused joins, nobody gets a grant of a role that the join did not give', async () => {
+  await call('POST', '/verification/link', { chat_id: ADA, game_id: 7002, game_username: 'AdaRows' });
+  await control('POST', '/__faults', { match: `/members/${NORA}`, status: 429, retry_after: 20, times: 1 });
+  expect(await join(NORA)).toBe('/joined?error=UNAVAILABLE');
+  expect(await join(ADA)).toBe('/joined?error=UNAVAILABLE');
+  const grants = 'SELECT role_id FROM members.grants WHERE chat_id = $1';
+  expect(await databaseRows(fixture.network.databaseUrl, grants, [ADA])).toEqual([]);
 });

@@ -48,8 +48,11 @@ export interface JobRun {
   save(synced?: readonly SyncedRoles[]): Promise<void>;
   /** Aborted when this process must stop running the job before it handles the next member. */
   signal: AbortSignal;
-  /** The time of this run. The run reads `isOver` before each batch of members, and ends if it is true. */
-  slice: Pick<TimeSlice, 'isOver'>;
+  /**
+   * The time of this run. The run ends if it is over before a batch of members. The changes of a batch have a time of their own,
+   * so that a slow evaluation of the batch is not repeated for each of its members.
+   */
+  slice: Pick<TimeSlice, 'isOver' | 'ofPart'>;
 }
 
 export interface GroupSyncOptions {
@@ -113,8 +116,8 @@ export class GroupSync {
   }
 
   /**
-   * Synchronises the roles and nicknames of up to 100 members. Returns false if the job was stopped before it had handled
-   * all of them.
+   * Synchronises the roles and nicknames of up to 100 members. Returns false if it ended before it had handled all of them,
+   * because the job was stopped or the platform is slow.
    */
   async #syncMembers(run: JobRun, chunk: readonly ListedMember[], roleIds: string[]): Promise<boolean> {
     const { database, bindings } = this.#options;
@@ -130,8 +133,9 @@ export class GroupSync {
     const begun = await listBegun(database, guildId, chatIds);
     // Members for whom nothing was changed and something failed; a change reports its failures itself.
     let failed: SyncedRoles[] = [];
+    const time = run.slice.ofPart();
     for (const [index, member] of chunk.entries()) {
-      if (run.signal.aborted) return false;
+      if (time.isOver) return false;
       const verdict = verdicts[index] as MemberVerdicts;
       const plan = planRoles({
         guildRoles,
@@ -155,6 +159,7 @@ export class GroupSync {
       if (!isRight || nickname === 'changed') {
         await run.save(failed);
         failed = [];
+        time.advanced();
       }
     }
     await run.save(failed);

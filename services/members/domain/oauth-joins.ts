@@ -70,17 +70,27 @@ export class OAuthJoins {
     const roles = await joiningRoles(this.#options, guildId, link);
     const nickname = managesNicknames ? await this.#nickname(person, link, roles) : undefined;
     const granted = await insertGrants(database, { guildId, chatId }, roles.granted);
-    const outcome = await joins.addMember({
-      guildId,
-      chatId,
-      accessToken,
-      roleIds: roles.roleIds,
-      nickname,
-      reason: `Guild Data: joined as game account ${link.gameId}`,
-      beforeCall: () => lock.renew(),
-    });
-    // The platform gave no roles. Without this, a synchronisation could take back roles that others gave a member.
-    if (outcome !== 'joined') await deleteGrants(database, { guildId, chatId }, granted);
+    // Without this, a synchronisation could take back roles that others gave a member.
+    const gaveNothing = () => deleteGrants(database, { guildId, chatId }, granted);
+    let isSent = false;
+    const outcome = await joins
+      .addMember({
+        guildId,
+        chatId,
+        accessToken,
+        roleIds: roles.roleIds,
+        nickname,
+        reason: `Guild Data: joined as game account ${link.gameId}`,
+        beforeCall: async () => {
+          await lock.renew();
+          isSent = true;
+        },
+      })
+      .catch(async (error: unknown) => {
+        if (!isSent) await gaveNothing();
+        throw error;
+      });
+    if (outcome !== 'joined') await gaveNothing();
     if (outcome === 'joined' || outcome === 'is member') await this.#report(person, link, { roles, outcome });
     return outcome;
   }

@@ -7,6 +7,7 @@ import type { Database } from '#kit/postgres/pool.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
+import { Verdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { insertPreview } from '../store/binding-previews.ts';
 import { insertJob } from '../store/sync-jobs.ts';
@@ -35,6 +36,8 @@ let evaluated: string[];
 /** Called before a page is returned, and before an evaluation returns. */
 let onPage: () => void;
 let onEvaluation: () => void;
+/** What the bindings say about the roles of each member. */
+let verdicts: object[];
 /** True if the game platform does not return the data of the first member of a page. */
 let isIncomplete: boolean;
 
@@ -46,6 +49,7 @@ beforeEach(() => {
   metrics = new Metrics();
   [pages, read, evaluated] = [{ [LARGE]: 4, [SMALL]: 1 }, [], []];
   [onPage, onEvaluation, isIncomplete] = [() => undefined, () => undefined, false];
+  verdicts = [];
 });
 afterEach(async () => {
   await worker?.drain();
@@ -79,9 +83,12 @@ const bindings = {
   async evaluate({ guildId, members }: { guildId: string; members: { chatId: string }[] }) {
     evaluated.push(guildId);
     onEvaluation();
-    const verdicts = members.map(({ chatId }, index) => ({ chatId, incomplete: isIncomplete && index === 0 }));
-    return { members: verdicts.map((verdict) => ({ ...verdict, roles: [], rejected: false })) };
+    const ofMembers = members.map(({ chatId }, index) => ({ chatId, incomplete: isIncomplete && index === 0 }));
+    return { members: ofMembers.map((verdict) => ({ ...verdict, roles: verdicts, rejected: false })) };
   },
+};
+const changes = {
+  applyVerdicts: async () => ({ changes: { added: [ROLE.id], removed: [], failed: [] } }),
 };
 const nicknames = { textsOf: async (_: string, members: object[]) => members.map(() => undefined) };
 const events = { rolesChanged: async () => undefined, jobFinished: async () => undefined };
@@ -94,7 +101,7 @@ function definitionOf(queue: string, sliceMs: number): QueueDefinition {
     const runner = new PreviewRunner({ ...options, sliceMs });
     return { ...previewQueue({ database, runner, telemetry: new PreviewTelemetry(log) }), concurrency: 1 };
   }
-  const groupSync = new GroupSync({ ...options, changes: {} as never, nicknames: nicknames as never });
+  const groupSync = new GroupSync({ ...options, changes: changes as never, nicknames: nicknames as never });
   const telemetry = new JobTelemetry(metrics, log);
   const parts = { database, groupSync, telemetry, events: events as never, giveUpSeconds: 3_600, sliceMs };
   return { ...jobQueue(parts), concurrency: 1 };
@@ -135,6 +142,17 @@ test.each(QUEUES)('%s of a large guild let a small one in after each time slice,
     { guild_id: SMALL, state: 'done', done: 2, cause: null },
   ]);
   expect(await metrics.registry.metrics()).toMatch(/^queue_attempts_total\{[^}]*outcome="retried"[^}]*\} 0$/m);
+});
+
+test('jobs that change members give their slot away within a batch, and lose nothing', async () => {
+  pages[LARGE] = 1;
+  verdicts = [{ chatRoleId: ROLE.id, verdict: Verdict.VERDICT_WANTED, bindings: [], authority: 0, lasting: false }];
+  await enqueue('jobs', LARGE, SMALL);
+  await start('jobs', 0);
+  await untilDone('jobs');
+  expect(read).toEqual([LARGE, SMALL, LARGE, SMALL]);
+  const ended = await database.query('SELECT state, done, changed FROM members.sync_jobs');
+  expect(ended).toEqual([1, 2].map(() => ({ state: 'done', done: 2, changed: 2 })));
 });
 
 test.each(QUEUES)('%s within their time slice are not interrupted', async (queue) => {

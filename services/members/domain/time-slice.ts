@@ -9,11 +9,13 @@ const SLICE_MS = 30_000;
 /** The time of one run through the members of a guild, which ends early if this process must stop. */
 export class TimeSlice {
   readonly #signal: AbortSignal;
+  readonly #milliseconds: number;
   readonly #endsAt: number;
   #hasProgress = false;
 
   constructor(signal: AbortSignal, milliseconds = SLICE_MS) {
     this.#signal = signal;
+    this.#milliseconds = milliseconds;
     this.#endsAt = performance.now() + milliseconds;
   }
 
@@ -21,6 +23,11 @@ export class TimeSlice {
   get isOver(): boolean {
     // Without progress the time does not end a run: with slow platforms it would otherwise begin again and again.
     return this.#signal.aborted || (this.#hasProgress && performance.now() >= this.#endsAt);
+  }
+
+  /** Returns the time of a part of the run, which is as long and begins now. */
+  ofPart(): TimeSlice {
+    return new TimeSlice(this.#signal, this.#milliseconds);
   }
 
   /** Must be called whenever the run has stored its progress. */

@@ -9,6 +9,7 @@ import * as store from '../store/chat-shards.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
 import type { MirrorWriter } from './mirror-writer.ts';
 import { LEASE_MS, ShardRunner } from './shard-runner.ts';
+import { WaitingEvents, WaitingTotal } from './waiting-events.ts';
 
 const CLAIM_MS = 1_000;
 /** The platform allows one new session in five seconds for each of its rate limits; a bit more for the way to it. */
@@ -41,6 +42,7 @@ export class ChatGateway implements Part {
   readonly #options: ChatGatewayOptions;
   readonly #stopped = new AbortController();
   readonly #runners = new Map<ShardRunner, Promise<void>>();
+  readonly #waiting = new WaitingTotal();
   #running: Promise<void> = Promise.resolve();
   #info: { info: GatewayInfo; readAt: number } | undefined;
 
@@ -99,7 +101,8 @@ export class ChatGateway implements Part {
     const { info } = await this.#currentInfo();
     const admitIdentify = (signal: AbortSignal) => this.#admitIdentify(shard, signal);
     const connection = { url: info.url, token, admitIdentify };
-    const runner = new ShardRunner({ database, writer, telemetry, shard, holder, connection });
+    const waiting = new WaitingEvents(this.#waiting);
+    const runner = new ShardRunner({ database, writer, telemetry, shard, holder, connection, waiting });
     this.#runners.set(
       runner,
       runner.run().finally(() => this.#runners.delete(runner)),

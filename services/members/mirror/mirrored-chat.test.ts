@@ -63,6 +63,23 @@ test('roles that cannot be read are read from the platform, which is logged once
   expect(logged[0]).toContain('mirror of the chat platform cannot be read');
 });
 
+test('a guild that the bot left and joined again has its new roles at once', async () => {
+  const chat = mirrored();
+  const guildId = '900000000000000099';
+  const namesAfterJoin = async (name: string) => {
+    await database.query('DELETE FROM members.mirror_guilds WHERE guild_id = $1', [guildId]);
+    const roles = JSON.stringify([{ id: '1', name, position: 1, permissions: '0', managed: false, color: 0 }]);
+    await database.query(
+      `INSERT INTO members.mirror_guilds (guild_id, shard_count, shard_id, session_epoch, epoch, roles, bot_roles, seen_at, used_at)
+       VALUES ($1, 1, 0, $2, gen_random_uuid(), $3, '{}', now(), now())`,
+      [guildId, EPOCH, roles],
+    );
+    return (await chat.roles(guildId)).map((role) => role.name);
+  };
+  expect(await namesAfterJoin('First')).toEqual(['First']);
+  expect(await namesAfterJoin('Second')).toEqual(['Second']);
+});
+
 test('while the database is down everything is read from the platform, and the mirror logs nothing', async () => {
   await database.close();
   const chat = mirrored();

@@ -11,6 +11,8 @@ const MAX_GUILDS = 5_000;
 
 /** The roles of a mirrored guild, and the bot's rights there. */
 interface GuildFacts {
+  /** Together with the version: the version of a guild that the bot left and joined again begins anew. */
+  epoch: string;
   version: number;
   roles: ChatRole[];
   roleIds: ReadonlySet<string>;
@@ -28,10 +30,10 @@ export class MirroredGuilds {
   }
 
   /** Returns what the mirror has of a guild; undefined if the guild was deleted meanwhile. */
-  async facts(guildId: string, { version, botId }: MirroredGuild): Promise<GuildFacts | undefined> {
+  async facts(guildId: string, { epoch, version, botId }: MirroredGuild): Promise<GuildFacts | undefined> {
     const known = this.#facts.get(guildId);
-    if (known?.version === version) return known;
-    return this.#reads.run(`${guildId} ${version}`, () => this.#read(guildId, botId));
+    if (known?.epoch === epoch && known.version === version) return known;
+    return this.#reads.run(`${guildId} ${epoch} ${version}`, () => this.#read(guildId, botId));
   }
 
   async #read(guildId: string, botId: string): Promise<GuildFacts | undefined> {
@@ -40,6 +42,7 @@ export class MirroredGuilds {
     const { ownerId, botRoles } = data;
     const roles = rolesSchema.parse(data.roles);
     const facts = {
+      epoch: data.epoch,
       version: data.version,
       roles: toChatRoles(guildId, roles, botRoles),
       roleIds: new Set(roles.map(({ id }) => id)),

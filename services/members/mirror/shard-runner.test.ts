@@ -11,7 +11,7 @@ import * as store from '../store/chat-shards.ts';
 import { MirrorTelemetry } from '../telemetry/mirror.ts';
 import { MirrorWriter, type PreparedEvent } from './mirror-writer.ts';
 import { ShardRunner } from './shard-runner.ts';
-import { WaitingEvents } from './waiting-events.ts';
+import { WaitingEvents, WaitingTotal } from './waiting-events.ts';
 
 const GUILDS = 200;
 const ROLES = 100;
@@ -56,7 +56,7 @@ class ObservedEvents extends WaitingEvents {
 test('a shard that begins with more than may wait in memory closes its connection until it is stored, and resumes', async () => {
   const telemetry = new MirrorTelemetry(new Metrics(), pino({ level: 'silent' }));
   const writer = new MirrorWriter({ onChanges: [], telemetry });
-  const waiting = new ObservedEvents(MAX_PARTS);
+  const waiting = new ObservedEvents(new WaitingTotal({ maxParts: MAX_PARTS }));
   const holder = randomUUID();
   await store.addShards(database, 1);
   const shard = (await store.claimShard(database, 1, holder, 60_000)) as store.OwnedShard;

@@ -7,7 +7,7 @@ import { type GatewayDispatch, GatewayShard, type GatewayShardOptions } from '#p
 import * as store from '../store/chat-shards.ts';
 import type { MirrorTelemetry } from '../telemetry/mirror.ts';
 import type { MirrorWriter, PreparedEvent } from './mirror-writer.ts';
-import { WaitingEvents } from './waiting-events.ts';
+import type { WaitingEvents } from './waiting-events.ts';
 
 /** How long another process waits after the owner of a shard has died, in milliseconds. */
 export const LEASE_MS = 10_000;
@@ -32,7 +32,7 @@ export interface ShardRunnerOptions {
   holder: string;
   connection: Pick<GatewayShardOptions, 'url' | 'token' | 'admitIdentify'>;
   /** The events that wait to be stored. */
-  waiting?: WaitingEvents;
+  waiting: WaitingEvents;
 }
 
 /**
@@ -54,7 +54,7 @@ export class ShardRunner {
 
   constructor(options: ShardRunnerOptions) {
     this.#options = options;
-    this.#waiting = options.waiting ?? new WaitingEvents();
+    this.#waiting = options.waiting;
   }
 
   get shardId(): number {
@@ -89,6 +89,7 @@ export class ShardRunner {
     this.#stopped.abort();
     await this.#disconnect();
     await this.#storing;
+    this.#waiting.end();
     await store.releaseShard(database, shard, holder).catch(() => undefined);
   }
 

@@ -49,12 +49,13 @@ export async function findGuild(
 }
 
 const FIND_GUILD_DATA = prepared(
-  `SELECT version, owner_id AS "ownerId", roles, bot_roles AS "botRoles"
+  `SELECT epoch, version, owner_id AS "ownerId", roles, bot_roles AS "botRoles"
    FROM members.mirror_guilds WHERE guild_id = $1`,
 );
 
 /** What the mirror has of a guild. */
 export interface GuildData {
+  epoch: string;
   version: number;
   ownerId: string | null;
   roles: unknown;
