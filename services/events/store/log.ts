@@ -185,7 +185,8 @@ export const EVENT_BYTES = 400;
 /**
  * The days lead to the partitions that can have the next events. Each day is read on its own: with a range of days,
  * PostgreSQL before version 18 does not end an index scan at the last seq, but at the guild's newest event. A guild's seqs
- * have no gaps, so the examined events are known without counting them.
+ * have no gaps, so the examined events are known without counting them. A row is compared, so that the days are read by the
+ * primary key and never by the index of the days of all guilds.
  */
 const READ = prepared(`WITH bounds AS (
     SELECT coalesce(last_seq, 0) AS newest, coalesce(first_seq, last_seq + 1, 1) AS oldest,
@@ -198,9 +199,9 @@ const READ = prepared(`WITH bounds AS (
   ), examined AS (
     SELECT event.* FROM (
       SELECT day FROM events.days WHERE days.guild_id = $1 AND first_seq <= (SELECT after + ${MAX_EXAMINED} FROM bounds)
-        AND day >= (
+        AND (days.guild_id, day) >= ($1, (
           SELECT day FROM events.days
-          WHERE days.guild_id = $1 AND first_seq <= (SELECT after + 1 FROM bounds) ORDER BY day DESC LIMIT 1)
+          WHERE days.guild_id = $1 AND first_seq <= (SELECT after + 1 FROM bounds) ORDER BY day DESC LIMIT 1))
     ) AS dated CROSS JOIN LATERAL (
       SELECT guild_id, day, seq, id, type, created_at, source, data, size FROM events.log
       WHERE guild_id = $1 AND day = dated.day AND type = ANY($3::text[])

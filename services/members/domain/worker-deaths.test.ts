@@ -81,11 +81,11 @@ const QUEUES = {
 async function startAfter(name: keyof typeof QUEUES, attempts: number, minutes: number, cause?: object): Promise<void> {
   const queue = QUEUES[name];
   await queue.insert();
+  const started = new Date(Date.now() - minutes * 60_000);
   await database.query(
-    `UPDATE members.${queue.table} SET ${queue.attempts} = $1, cause = $2, holder = gen_random_uuid(), started_at = started,
-       progressed_at = started, leased_until = clock_timestamp() - interval '1 second'
-     FROM (SELECT clock_timestamp() - $3 * interval '1 minute' AS started) AS clock`,
-    [attempts, cause ?? null, minutes],
+    `UPDATE members.${queue.table} SET ${queue.attempts} = $2, cause = $3, holder = $4, started_at = $5, progressed_at = $5,
+       leased_until = $6 WHERE guild_id = $1`,
+    [ITEM.guildId, attempts, cause ?? null, randomUUID(), started, new Date(Date.now() - 1_000)],
   );
   const limits = { maxAttempts: null, maxOutageSeconds: null };
   worker = new QueueWorker([queue.definition()], { database, limits, metrics, log });
