@@ -188,7 +188,7 @@ describe('a heartbeat that is written late', () => {
       maxLiveServers: MAX,
     });
     const admitted = await admissions.admit([late(guildId, sentAt)]);
-    expect(admitted).toEqual([{ isLate: true, intervalSeconds: 15 }]);
+    expect(admitted).toEqual([{ isLate: true, isPostponed: false, intervalSeconds: 15 }]);
     expect(await liveServers(guildId)).toEqual([]);
     expect(await countsOf(guildId)).toEqual({ counted: 0, live: 0 });
     // A heartbeat that was received at the same time or later makes it live.

@@ -10,6 +10,12 @@ import { claimLapsing, type GuildCounts, lockGuilds, MAX_LAPSED, sweepGuilds } f
 import { type ChangedServer, type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 
+/**
+ * The maximum number of commands that one batch reserves for servers that become live again, so that the heartbeats of
+ * other guilds wait for a tenth of a second or two at most. A server with MAX_OPEN_COMMANDS fits into a batch.
+ */
+export const MAX_RESERVED = 5_000;
+
 /** The maximum number of guilds that one sweep of lapsed servers locks. */
 const MAX_GUILDS = 100;
 
@@ -33,9 +39,11 @@ export interface AdmissionResult {
   intervalSeconds: number | ApiError;
   /** True if a newer heartbeat of the game server is stored already, so that this one was not written. */
   isLate: boolean;
+  /** True if the heartbeat was not written because of MAX_RESERVED; the caller must pass it again. */
+  isPostponed: boolean;
 }
 
-type Outcome = 'new' | 'returned' | 'live' | 'ended' | 'unknown ended' | 'late' | 'rejected';
+type Outcome = 'new' | 'returned' | 'live' | 'ended' | 'unknown ended' | 'late' | 'rejected' | 'postponed';
 
 const WRITTEN: readonly Outcome[] = ['new', 'returned', 'live', 'ended'];
 
@@ -69,13 +77,18 @@ export class Admissions {
       const stored = new Map(
         (await store.findServers(transaction, heartbeats)).map((server) => [serverKey(server), server]),
       );
+      const returning = await this.#chooseReturning(transaction, heartbeats, stored);
       const counter = new LiveServerCounter(guilds, this.#options.maxLiveServers);
       const decided = heartbeats.map((heartbeat): Decided => {
         const server = stored.get(serverKey(heartbeat));
-        return { heartbeat, outcome: counter.decide(heartbeat, server), wasCounted: server?.isCounted ?? false };
+        const isPostponed = returning.postponed.has(serverKey(heartbeat));
+        const outcome = isPostponed ? 'postponed' : counter.decide(heartbeat, server);
+        return { heartbeat, outcome, wasCounted: server?.isCounted ?? false };
       });
-      const returned = decided.filter(({ outcome }) => outcome === 'returned').map(({ heartbeat }) => heartbeat);
-      if (returned.length > 0) await store.reserveCommands(transaction, returned, this.#now());
+      const withCommands = decided
+        .filter(({ heartbeat, outcome }) => outcome === 'returned' && returning.withCommands.has(serverKey(heartbeat)))
+        .map(({ heartbeat }) => heartbeat);
+      if (withCommands.length > 0) await store.reserveCommands(transaction, withCommands, this.#now());
       await store.addLiveServers(transaction, counter.changes());
       const written = decided
         .filter(({ outcome }) => WRITTEN.includes(outcome))
@@ -88,6 +101,7 @@ export class Admissions {
       await this.#options.events.record(transaction, this.#eventsOf(lapsed, decided, saved));
       return decided.map(({ heartbeat, outcome }) => ({
         isLate: outcome === 'late',
+        isPostponed: outcome === 'postponed',
         intervalSeconds:
           outcome === 'rejected'
             ? this.#quotaExceeded(heartbeat.guildId)
@@ -130,6 +144,34 @@ export class Admissions {
     return { guilds: [...guilds.filter((guild) => !due.includes(guild)), ...swept], lapsed };
   }
 
+  /**
+   * Chooses which of the servers that return have their commands reserved in this batch, and which are postponed because
+   * of MAX_RESERVED. Servers with fewer commands come first, so that a guild with many commands does not delay others.
+   */
+  async #chooseReturning(
+    transaction: Queryable,
+    heartbeats: readonly ChangingHeartbeat[],
+    stored: ReadonlyMap<string, store.StoredServer>,
+  ): Promise<{ withCommands: Set<string>; postponed: Set<string> }> {
+    const servers = heartbeats.flatMap((heartbeat) => {
+      const server = stored.get(serverKey(heartbeat));
+      return server && isReturning(heartbeat, server) ? [server] : [];
+    });
+    const counts = servers.length > 0 ? await store.countReservations(transaction, servers, this.#now()) : new Map();
+    const reserving = servers
+      .map((server) => ({ key: serverKey(server), commands: counts.get(server.guildId) ?? 0 }))
+      .filter(({ commands }) => commands > 0)
+      .toSorted((a, b) => a.commands - b.commands);
+    let left = MAX_RESERVED;
+    const withCommands = new Set<string>();
+    const postponed = new Set<string>();
+    for (const { key, commands } of reserving) {
+      left -= commands;
+      (left >= 0 ? withCommands : postponed).add(key);
+    }
+    return { withCommands, postponed };
+  }
+
   /** Returns the events of servers that have lapsed, and of servers that were admitted or ended. */
   #eventsOf(
     lapsed: readonly ChangedServer[],
@@ -170,14 +212,14 @@ class LiveServerCounter {
     this.#liveByGuild = new Map(guilds.map(({ guildId, liveServers }) => [guildId, liveServers]));
   }
 
-  decide({ guildId, receivedAt, isFinal }: Heartbeat, stored: store.StoredServer | undefined): Outcome {
-    if (stored && stored.heartbeatAt > receivedAt) return 'late';
+  decide(heartbeat: Heartbeat, stored: store.StoredServer | undefined): Outcome {
+    const { guildId, receivedAt, isFinal } = heartbeat;
+    if (stored && isLate(heartbeat, stored)) return 'late';
     if (isFinal) {
       if (stored?.isCounted) this.#add(guildId, -1, null);
       return stored ? 'ended' : 'unknown ended';
     }
-    const isLive = stored?.isCounted && stored.liveUntil > receivedAt;
-    if (isLive) return 'live';
+    if (stored && isLive(heartbeat, stored)) return 'live';
     // A returning server that lapsed may still be counted as live; it must not be counted twice.
     if (!stored?.isCounted) {
       if ((this.#liveByGuild.get(guildId) ?? 0) >= this.#max) return 'rejected';
@@ -197,6 +239,16 @@ class LiveServerCounter {
     this.#changes.set(guildId, { added: change.added + added, earliest: first[0] ?? null });
   }
 }
+
+/** Returns whether a newer heartbeat of the server is stored. */
+const isLate = ({ receivedAt }: Heartbeat, { heartbeatAt }: store.StoredServer) => heartbeatAt > receivedAt;
+
+const isLive = ({ receivedAt }: Heartbeat, { isCounted, liveUntil }: store.StoredServer) =>
+  isCounted && liveUntil > receivedAt;
+
+/** Returns whether the heartbeat makes a stored server live that is not live now, unless the guild has too many. */
+const isReturning = (heartbeat: Heartbeat, stored: store.StoredServer) =>
+  !heartbeat.isFinal && !isLate(heartbeat, stored) && !isLive(heartbeat, stored);
 
 function missingInterval(): never {
   throw new ApiError('INTERNAL', { cause: new Error('no heartbeat interval was read for a locked guild') });

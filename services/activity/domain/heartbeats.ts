@@ -46,7 +46,7 @@ export interface HeartbeatsOptions {
 export class Heartbeats {
   readonly #options: HeartbeatsOptions;
   readonly #live: BatchWriter<HeartbeatWithAcks, HeartbeatResponse | undefined>;
-  readonly #changing: BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError>;
+  readonly #changing: BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError | undefined>;
 
   constructor(options: HeartbeatsOptions) {
     this.#options = options;
@@ -56,7 +56,7 @@ export class Heartbeats {
       write: (heartbeats) => this.#writeLive(heartbeats),
       keyOf: ({ heartbeat }) => serverKey(heartbeat),
     });
-    this.#changing = new BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError>({
+    this.#changing = new BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError | undefined>({
       ...limits,
       write: (heartbeats) => this.#writeChanging(heartbeats),
       keyOf: serverKey,
@@ -73,10 +73,17 @@ export class Heartbeats {
     const source = currentEventSource();
     const sent = acks.map((ack) => ({ ...ack, source }));
     const result =
-      (await this.#live.add({ heartbeat: received, acks: sent })) ??
-      (await this.#changing.add({ ...received, source }));
+      (await this.#live.add({ heartbeat: received, acks: sent })) ?? (await this.#change({ ...received, source }));
     if (result instanceof ApiError) throw result;
     return result;
+  }
+
+  /** Writes a heartbeat that makes a server live or ends it. A batch may leave it to a later one. */
+  async #change(heartbeat: ChangingHeartbeat): Promise<HeartbeatResponse | ApiError> {
+    for (;;) {
+      const result = await this.#changing.add(heartbeat);
+      if (result) return result;
+    }
   }
 
   /**
@@ -93,14 +100,23 @@ export class Heartbeats {
     return batch.map(({ heartbeat }) => responses.get(serverKey(heartbeat)));
   }
 
-  async #writeChanging(heartbeats: readonly ChangingHeartbeat[]): Promise<(HeartbeatResponse | ApiError)[]> {
+  /**
+   * Writes heartbeats that make servers live or end them. The result is undefined for a heartbeat that a later batch must
+   * write.
+   */
+  async #writeChanging(
+    heartbeats: readonly ChangingHeartbeat[],
+  ): Promise<(HeartbeatResponse | ApiError | undefined)[]> {
     const results = await this.#options.admissions.admit(heartbeats);
     const outcomes = heartbeats.map((heartbeat, index) => ({ heartbeat, ...(results[index] as AdmissionResult) }));
-    const live = outcomes.flatMap(({ heartbeat, intervalSeconds, isLate }) =>
-      heartbeat.isFinal || isLate || intervalSeconds instanceof ApiError ? [] : [{ ...heartbeat, intervalSeconds }],
+    const live = outcomes.flatMap(({ heartbeat, intervalSeconds, isLate, isPostponed }) =>
+      heartbeat.isFinal || isLate || isPostponed || intervalSeconds instanceof ApiError
+        ? []
+        : [{ ...heartbeat, intervalSeconds }],
     );
     const responses = await this.#respond(live);
-    return outcomes.map(({ heartbeat, intervalSeconds }) => {
+    return outcomes.map(({ heartbeat, intervalSeconds, isPostponed }) => {
+      if (isPostponed) return undefined;
       if (intervalSeconds instanceof ApiError) return intervalSeconds;
       return responses.get(serverKey(heartbeat)) ?? { ...this.#time(), intervalSeconds, commands: [] };
     });

@@ -15,6 +15,8 @@ import {
 export interface StoredServer {
   guildId: string;
   serverId: string;
+  /** The `place` of the last shared command that was considered for the server. */
+  cursor: number;
   /** True if the server is counted in the live servers of its guild, even if its heartbeats have stopped since. */
   isCounted: boolean;
   heartbeatAt: Date;
@@ -23,14 +25,14 @@ export interface StoredServer {
 
 type ServerName = Pick<StoredServer, 'guildId' | 'serverId'>;
 
-const guildsOf = (servers: readonly ServerName[]) => servers.map(({ guildId }) => guildId);
+const guildsOf = (items: readonly { guildId: string }[]) => items.map(guildOf);
 const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId }) => serverId);
 
 const FIND_SERVERS = guildStatement(
   2,
   (andGuild) => `SELECT stored.* FROM unnest($1::text[], $2::text[]) AS requested (guild_id, server_id)
      CROSS JOIN LATERAL (
-       SELECT guild_id AS "guildId", server_id AS "serverId", is_counted AS "isCounted",
+       SELECT guild_id AS "guildId", server_id AS "serverId", coalesce(cursor, 0) AS cursor, is_counted AS "isCounted",
          heartbeat_at AS "heartbeatAt", live_until AS "liveUntil"
        FROM activity.servers
        WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id
@@ -48,18 +50,68 @@ export function findServers(transaction: Queryable, servers: readonly ServerName
   );
 }
 
+/**
+ * SQL that selects the open shared commands that may be for one of the returning servers of a guild: `newer` has the
+ * lowest cursor of these servers, and the latest time until which one of them was live. At most MAX_OPEN_COMMANDS of a
+ * guild are open.
+ */
+const openCommands = (columns: string, now: string, andGuild: (table: string) => string) => `SELECT ${columns}
+  FROM activity.commands
+  WHERE commands.guild_id = newer.guild_id ${andGuild('commands')} AND commands.server_id = '' AND acked_at IS NULL
+    AND expires_at > ${now} AND place > newer.cursor AND live_at < newer.live_until`;
+
+const COUNT_OPEN = guildStatement(
+  4,
+  (andGuild) => `SELECT newer.guild_id AS "guildId", commands
+     FROM unnest($1::text[], $2::bigint[], $3::timestamptz[]) AS newer (guild_id, cursor, live_until)
+     CROSS JOIN LATERAL (${openCommands('count(*)::int AS commands', '$4', andGuild)}) AS open`,
+);
+
+/**
+ * Returns how many shared commands have to be reserved at most for each of these servers of a guild when it becomes
+ * live again. The servers and their guilds must be locked.
+ */
+export async function countReservations(
+  transaction: Queryable,
+  servers: readonly StoredServer[],
+  now: Date,
+): Promise<Map<string, number>> {
+  const guilds = [...Map.groupBy(servers, guildOf)].map(([guildId, ofGuild]) => ({
+    guildId,
+    cursor: Math.min(...ofGuild.map(({ cursor }) => cursor)),
+    liveUntil: new Date(Math.max(...ofGuild.map(({ liveUntil }) => liveUntil.getTime()))),
+  }));
+  const counts = await byGuild(transaction, guilds, guildOf, (part, run) =>
+    run<{ guildId: string; commands: number }>(COUNT_OPEN, [
+      guildsOf(part),
+      part.map(({ cursor }) => cursor),
+      part.map(({ liveUntil }) => liveUntil),
+      now,
+    ]),
+  );
+  return new Map(counts.map(({ guildId, commands }) => [guildId, commands]));
+}
+
 const RESERVE_COMMANDS = guildStatement(
   3,
-  (andGuild) => `INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
-     SELECT servers.guild_id, command_id, servers.server_id, expires_at
-     FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
-     JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
-       ${andGuild('servers')}
-     JOIN activity.commands ON commands.guild_id = back.guild_id ${andGuild('commands')} AND commands.server_id = ''
-       AND place > coalesce(cursor, 0) AND expires_at > $3 AND live_at < live_until
-       AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
-       AND excluded_server_id IS DISTINCT FROM servers.server_id
-      -- The previous release did not store when a server became live, only its last heartbeat.
+  (andGuild) => `WITH back AS MATERIALIZED (
+       SELECT servers.guild_id, servers.server_id, servers.place_id, cursor, heartbeat_at, live_until
+       FROM unnest($1::text[], $2::text[]) AS back (guild_id, server_id)
+       JOIN activity.servers ON servers.guild_id = back.guild_id AND servers.server_id = back.server_id
+         ${andGuild('servers')}
+     ), newer AS (
+       SELECT guild_id, min(coalesce(cursor, 0)) AS cursor, max(live_until) AS live_until FROM back GROUP BY guild_id
+     ), open AS MATERIALIZED (
+       SELECT found.* FROM newer CROSS JOIN LATERAL (
+         ${openCommands('guild_id, command_id, place, place_id, excluded_server_id, live_at, expires_at', '$3', andGuild)}
+       ) AS found
+     )
+     INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at)
+     SELECT back.guild_id, command_id, back.server_id, expires_at FROM back JOIN open ON open.guild_id = back.guild_id
+     WHERE place > coalesce(cursor, 0) AND live_at < live_until
+       AND (open.place_id IS NULL OR open.place_id = back.place_id)
+       AND excluded_server_id IS DISTINCT FROM back.server_id
+       -- The previous release did not store when a server became live, only its last heartbeat.
        AND (cursor IS NOT NULL OR live_at >= heartbeat_at)
      ON CONFLICT (guild_id, command_id, server_id) DO NOTHING`,
 );

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { costOf, scansOf } from '#test/postgres/explain.ts';
+import { countReservations } from './admissions.ts';
 import * as servers from './servers.ts';
 import * as sessions from './sessions.ts';
 import * as staff from './staff.ts';
@@ -47,6 +48,10 @@ beforeAll(async () => {
     `servers (guild_id, server_id, place_id, player_count, max_players, players, heartbeat_at, interval_seconds,
        live_until, is_counted)`,
     `${guild}, 's' || n, 1, 1, 1, '[{"game_id":7001}]', ${past}, 15, now() + interval '1 hour', n <= 2000`,
+  );
+  await fill(
+    'commands (guild_id, server_id, type, payload, created_at, live_at, expires_at)',
+    `${guild}, '', 'message', '{}', ${past}, ${past}, ${past} + interval '1 hour'`,
   );
 }, 300_000);
 
@@ -115,4 +120,13 @@ test(`of ${ROWS} days of staff, the search for staff members goes from one to th
   const { discarded, pages } = await costOf(database, find);
   expect(discarded).toBeLessThanOrEqual(20 * 40);
   expect(pages).toBeLessThan(20 * 20);
+});
+
+test('counting the commands to reserve for a returning server reads only the open commands of its guild', async () => {
+  const server = { guildId: GUILD, serverId: 's1', cursor: 0, isCounted: false, heartbeatAt: now, liveUntil: now };
+  const count = (on: Queryable) => countReservations(on, [server], now);
+  expect(await scansOf(database, count)).toEqual(['commands_queue']);
+  const { pages, discarded } = await costOf(database, count);
+  expect(pages).toBeLessThan(20);
+  expect(discarded).toBeLessThan(20);
 });

@@ -137,7 +137,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   [
     'reserveCommands',
     (on) => admission.reserveCommands(on, heartbeats.slice(0, 1), now),
-    ['servers_guild', 'commands_shared'],
+    ['servers_guild', 'commands_queue'],
   ],
   ['addLiveServers', (on) => admission.addLiveServers(on, [liveChange]), ['guilds_id']],
   ['saveAdmissions', (on) => admission.saveAdmissions(on, admissions), ['guilds_id']],
