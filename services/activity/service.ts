@@ -21,6 +21,7 @@ import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
+import { CommandReads } from './domain/command-reads.ts';
 import { CommandReports } from './domain/command-reports.ts';
 import type { Recipients } from './domain/command-request.ts';
 import { Commands } from './domain/commands.ts';
@@ -107,6 +108,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       wakeUps?.request(guildId, recipients);
     };
     const commands = new Commands({ database, idempotency, clock, announce, telemetry, reports });
+    const commandReads = new CommandReads({ database, clock });
     const leases = new Leases(database, telemetry);
     const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge(
@@ -165,7 +167,11 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
     service.serveInternal(grpc, PlayerServiceService, playerMethods(new Players(liveServers, staffRecords)));
-    service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
+    service.serveOperators(
+      grpc,
+      CommandAdminServiceService,
+      commandAdminMethods({ commands, commandReads, database, clock }),
+    );
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const quotas = new Quotas({
@@ -192,6 +198,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       sessions,
       heartbeats,
       commands,
+      commandReads,
       polls,
       intervals,
       clock,

@@ -170,21 +170,6 @@ export class Commands {
     for (const command of acked) telemetry.commandAcknowledged(first.get(keyOf(command)) as store.Ack);
   }
 
-  /** Returns a page of a guild's commands, the newest first. */
-  list(guildId: string, filter: records.CommandFilter): Promise<records.CommandRecord[]> {
-    return records.listCommands(this.#options.database, guildId, filter, this.#now());
-  }
-
-  /** Returns a command. Throws NOT_FOUND if the guild has no such command. */
-  async read(guildId: string, commandId: string): Promise<records.CommandRecord> {
-    return (await records.findCommand(this.#options.database, guildId, commandId, this.#now())) ?? commandNotFound();
-  }
-
-  /** Returns a page of the game servers of a command that is for several servers; see `listCommandServers`. */
-  listServers(guildId: string, commandId: string, after: string, limit: number): Promise<records.ServerRecord[]> {
-    return records.listCommandServers(this.#options.database, guildId, commandId, after, limit);
-  }
-
   /**
    * Cancels a command for the game servers that did not receive it yet, and returns their number. Throws NOT_FOUND if
    * the guild has no such command. `actor` is the operator.
@@ -286,6 +271,6 @@ function queueFull(message: string): never {
   throw new ApiError('CONFLICT', { message });
 }
 
-function commandNotFound(): never {
+export function commandNotFound(): never {
   throw new ApiError('NOT_FOUND', { message: 'No such command in this guild' });
 }

@@ -8,6 +8,7 @@ import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/ad
 import { MAX_TTL_SECONDS } from '#proto/rest/activity/commands.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
+import type { CommandReads } from '../domain/command-reads.ts';
 import type { Commands } from '../domain/commands.ts';
 import { countServers, listServers } from '../store/servers.ts';
 import { commandFields, commandOf, commandSchemas, MAX_TIMESTAMP } from './command-message.ts';
@@ -79,6 +80,7 @@ const serverPage = serverFilter.extend({ limit, cursor: serverCursor });
 
 export interface CommandAdminOptions {
   commands: Commands;
+  commandReads: CommandReads;
   database: Queryable;
   clock: Clock;
 }
@@ -124,12 +126,12 @@ function writeMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enqueue
   };
 }
 
-function readMethods({ commands, clock }: CommandAdminOptions): Pick<Methods, 'listCommands' | 'readCommand'> {
+function readMethods({ commandReads, clock }: CommandAdminOptions): Pick<Methods, 'listCommands' | 'readCommand'> {
   return {
     async listCommands({ guildId: guild, ...message }) {
       const { cursor, since, ...request } = checked(list, { guild_id: guild, ...message }, 'request');
       const size = Math.min(request.limit || DEFAULT_PAGE_SIZE, MAX_COMMAND_PAGE_SIZE);
-      const found = await commands.list(request.guild_id, {
+      const found = await commandReads.list(request.guild_id, {
         before: decodeCommandCursor(cursor),
         since: since === undefined ? undefined : new Date(since * 1000),
         limit: size,
@@ -141,13 +143,13 @@ function readMethods({ commands, clock }: CommandAdminOptions): Pick<Methods, 'l
     async readCommand({ guildId: guild, commandId, ...message }) {
       const request = checked(read, { guild_id: guild, command_id: commandId, ...message }, 'request');
       const now = clock.now();
-      const command = await commands.read(request.guild_id, request.command_id);
+      const command = await commandReads.read(request.guild_id, request.command_id);
       const view = { command: commandMessage(command, now) };
       if (command.serverId !== '') {
         return { ...view, servers: [commandServerMessage(command, command, now)], nextCursor: '' };
       }
       const size = request.limit || DEFAULT_PAGE_SIZE;
-      const found = await commands.listServers(request.guild_id, request.command_id, request.cursor, size);
+      const found = await commandReads.listServers(request.guild_id, request.command_id, request.cursor, size);
       const nextCursor = found.length === size ? (found.at(-1)?.serverId ?? '') : '';
       return { ...view, servers: found.map((server) => commandServerMessage(server, command, now)), nextCursor };
     },

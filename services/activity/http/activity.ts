@@ -3,6 +3,7 @@ import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
 import { wakeUpTopic } from '#proto/rest/activity/wake-ups.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
+import type { CommandReads } from '../domain/command-reads.ts';
 import type { Commands } from '../domain/commands.ts';
 import type { Heartbeats } from '../domain/heartbeats.ts';
 import type { Intervals } from '../domain/intervals.ts';
@@ -26,6 +27,7 @@ export interface HandlerOptions {
   sessions: Sessions;
   heartbeats: Heartbeats;
   commands: Commands;
+  commandReads: CommandReads;
   polls: Polls;
   intervals: Intervals;
   liveServers: LiveServers;

@@ -4,6 +4,7 @@ import { type CursorScope, decodeCursor, encodeCursor, NO_CURSOR } from '#kit/ht
 import { ok } from '#kit/http/envelope.ts';
 import { positionCodec } from '#kit/http/page-position.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
+import type { CommandReads } from '../domain/command-reads.ts';
 import type { Recipients } from '../domain/command-request.ts';
 import type { Commands } from '../domain/commands.ts';
 import { requireServerId } from './server-id.ts';
@@ -20,11 +21,16 @@ const serverPositions = positionCodec({ id: /[A-Za-z0-9._:-]{1,64}/ }, NOT_A_POS
 
 export interface CommandHandlerOptions {
   commands: Commands;
+  commandReads: CommandReads;
   clock: Clock;
 }
 
 /** The handlers of the routes in proto/rest/activity/commands.ts. */
-export function commandHandlers({ commands, clock }: CommandHandlerOptions): Pick<Handlers, CommandRoutes> {
+export function commandHandlers({
+  commands,
+  commandReads,
+  clock,
+}: CommandHandlerOptions): Pick<Handlers, CommandRoutes> {
   const time = () => new Date(clock.now());
   return {
     async sendCommand({ guildId, principal, write, body }) {
@@ -39,7 +45,7 @@ export function commandHandlers({ commands, clock }: CommandHandlerOptions): Pic
       const position = cursor === undefined ? undefined : commandPositions.read(decodeCursor(scope, cursor));
       const before = position && { createdAt: new Date(Number(position.at)), sequence: Number(position.sequence) };
       const now = time();
-      const found = await commands.list(guildId, { before, since: undefined, state, limit: limit + 1 });
+      const found = await commandReads.list(guildId, { before, since: undefined, state, limit: limit + 1 });
       const page = pageOf(found, limit, scope, ({ createdAt, sequence }) =>
         commandPositions.write({ at: createdAt.getTime(), sequence }),
       );
@@ -49,9 +55,9 @@ export function commandHandlers({ commands, clock }: CommandHandlerOptions): Pic
       const scope = { route: 'servers of a command', guildId, filters: { commandId } };
       const after = cursor === undefined ? '' : serverPositions.read(decodeCursor(scope, cursor)).id;
       const now = time();
-      const command = await commands.read(guildId, commandId);
+      const command = await commandReads.read(guildId, commandId);
       const servers =
-        command.serverId === '' ? await commands.listServers(guildId, commandId, after, limit + 1) : [command];
+        command.serverId === '' ? await commandReads.listServers(guildId, commandId, after, limit + 1) : [command];
       const page = pageOf(servers, limit, scope, ({ serverId }) => serverPositions.write({ id: serverId }));
       return ok({
         ...commandRecordView(command, now),

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres/pool.ts';
+import { longRunning, type Queryable } from '#kit/postgres/pool.ts';
 import type { COMMAND_STATES } from '#proto/rest/activity/records.ts';
 import type { AckStatus, CommandType } from './commands.ts';
 
@@ -92,7 +92,10 @@ const IN_STATE = {
   cancelled: `AND (${STATE}) = 'cancelled'`,
 };
 
-/** Returns a page of a guild's commands, the newest first. */
+/**
+ * Returns a page of a guild's commands, the newest first. This read and the two below count many rows. They return only when
+ * PostgreSQL has ended them, so that their caller can limit how many connections they use.
+ */
 export function listCommands(
   on: Queryable,
   guildId: string,
@@ -100,12 +103,12 @@ export function listCommands(
   now: Date,
 ): Promise<CommandRecord[]> {
   return on.query(
-    `SELECT ${RECORD} FROM (
+    longRunning(`SELECT ${RECORD} FROM (
        SELECT * FROM activity.commands
        WHERE guild_id = $1 AND (created_at, place) < (coalesce($3::timestamptz, 'infinity'), coalesce($4::bigint, 0))
          AND created_at >= coalesce($5::timestamptz, '-infinity') ${state === undefined ? '' : IN_STATE[state]}
        ORDER BY created_at DESC, place DESC LIMIT $6
-     ) AS commands ${OUTCOME_JOIN} ORDER BY created_at DESC, place DESC`,
+     ) AS commands ${OUTCOME_JOIN} ORDER BY created_at DESC, place DESC`),
     [guildId, now, before?.createdAt, before?.sequence, since, limit],
   );
 }
@@ -117,7 +120,7 @@ export async function findCommand(
   now: Date,
 ): Promise<CommandRecord | undefined> {
   const [found] = await on.query<CommandRecord>(
-    `SELECT ${RECORD} FROM activity.commands ${OUTCOME_JOIN} WHERE guild_id = $1 AND command_id = $3`,
+    longRunning(`SELECT ${RECORD} FROM activity.commands ${OUTCOME_JOIN} WHERE guild_id = $1 AND command_id = $3`),
     [guildId, now, commandId],
   );
   return found;
@@ -147,7 +150,7 @@ export function listCommandServers(
   limit: number,
 ): Promise<ServerRecord[]> {
   return on.query(
-    `SELECT * FROM (
+    longRunning(`SELECT * FROM (
        SELECT server_id AS "serverId", attempt, leased_until AS "leasedUntil", expires_at AS "expiresAt", status,
          result, error, acked_at AS "ackedAt"
        FROM activity.deliveries WHERE guild_id = $1 AND command_id = $2 AND server_id > $3
@@ -162,7 +165,7 @@ export function listCommandServers(
            SELECT FROM activity.deliveries
            WHERE guild_id = $1 AND command_id = $2 AND deliveries.server_id = servers.server_id
          )
-     ) AS every ORDER BY "serverId" LIMIT $4`,
+     ) AS every ORDER BY "serverId" LIMIT $4`),
     [guildId, commandId, after, limit],
   );
 }
