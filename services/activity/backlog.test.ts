@@ -52,6 +52,27 @@ test('counts unacknowledged and expired commands, and measures the age of the ol
   expect(await seen()).toEqual({ handedOver: [0, 0, 1], waiting: [0, 0, 1] });
 });
 
+test('a command for several servers counts once for each of them, by whether it was handed over to that server', async () => {
+  const guildId = newGuild();
+  const { seen } = await newBacklog();
+  const before = await seen();
+  const servers = ['acked', 'handed', 'absent', 'other'];
+  for (const server of servers) await fixture.beat(server, {}, { guildId });
+  const [id = ''] = (await fixture.enqueue({ guildId, ttlSeconds: 600 })).commandIds;
+  await fixture.advance(5_000);
+  for (const server of ['acked', 'handed']) await fixture.take(server, '', { guildId });
+  await fixture.ack('acked', id, {}, { guildId });
+  const added = async () => {
+    const after = await seen();
+    const difference = (state: 'handedOver' | 'waiting') =>
+      after[state].map((value, index) => (index === 1 ? value : Number(value) - Number(before[state][index])));
+    return { handedOver: difference('handedOver'), waiting: difference('waiting') };
+  };
+  expect(await added()).toEqual({ handedOver: [1, 5, 0], waiting: [2, 5, 0] });
+  await fixture.advance(595_000);
+  expect(await added()).toEqual({ handedOver: [0, 0, 1], waiting: [0, 0, 2] });
+});
+
 test('commands that expired while the database was down are counted after it is back', async () => {
   let isDown = false;
   const { seen } = await newBacklog({

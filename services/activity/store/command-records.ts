@@ -214,41 +214,60 @@ export interface UnacknowledgedCounts {
   expired: number;
 }
 
+/** The maximum number of commands that are counted, those that expire first. */
+const MAX_COUNTED = 200_000;
+
+/**
+ * The maximum number of shared commands, and of their servers together, whose deliveries are read to tell `handed_over`
+ * from `waiting`. The first commands of each guild come first, so that a guild with many leaves room for the others.
+ */
+const MAX_INSPECTED_COMMANDS = 5_000;
+const MAX_INSPECTED_SERVERS = 50_000;
+
 /**
  * Counts the commands that are unacknowledged at the time `now`, and those that expired unacknowledged after `since`.
- * Returns a row for each state. Cancelled commands do not count as expired. The condition matches the index on the time
- * at which commands are finished. An index on `expires_at` alone is not an option, because the planner would also
- * choose it for the queues of servers, where it reads far more rows.
+ * Returns a row for each state. Cancelled commands do not count. Shared commands above MAX_INSPECTED_COMMANDS or
+ * MAX_INSPECTED_SERVERS count as `waiting`. The condition matches the index on the time at which commands are finished. An
+ * index on `expires_at` alone is not an option, because the planner would also choose it for the queues of servers,
+ * where it reads far more rows.
  */
 export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promise<UnacknowledgedCounts[]> {
   return on.query<UnacknowledgedCounts>(
-    `WITH own AS (
-       SELECT guild_id, command_id, server_id, created_at, expires_at, attempt > 0 AS is_handed_over, servers,
-         cancelled_at
-       FROM activity.commands WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > $1
+    longRunning(`WITH own AS MATERIALIZED (
+       SELECT guild_id, command_id, server_id, created_at, expires_at, attempt > 0 AS is_handed_over,
+         servers - acked_servers AS servers
+       FROM activity.commands
+       WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > $1 AND cancelled_at IS NULL AND acked_servers < servers
+       ORDER BY LEAST(acked_at, expires_at) LIMIT ${MAX_COUNTED}
+     ), numbered AS (
+       SELECT guild_id, command_id, created_at, servers,
+         row_number() OVER (PARTITION BY guild_id ORDER BY created_at) AS number
+       FROM own WHERE server_id = ''
+     ), added_up AS (
+       SELECT guild_id, command_id, number, sum(servers) OVER (ORDER BY number, created_at, command_id) AS servers
+       FROM numbered
+     ), inspected AS MATERIALIZED (
+       SELECT guild_id, command_id FROM added_up WHERE servers <= ${MAX_INSPECTED_SERVERS}
+       ORDER BY servers LIMIT ${MAX_INSPECTED_COMMANDS}
      ), handed AS (
-       SELECT own.guild_id, own.command_id, own.created_at, deliveries.expires_at, attempt, acked_at
-       FROM own JOIN activity.deliveries
-         ON deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
-       WHERE own.server_id = ''
-     ), received AS (
-       SELECT guild_id, command_id, count(*) AS servers FROM handed
-       WHERE attempt > 0 OR acked_at IS NOT NULL GROUP BY guild_id, command_id
+       SELECT inspected.guild_id, inspected.command_id, count(*) AS servers
+       FROM inspected JOIN activity.deliveries
+         ON deliveries.guild_id = inspected.guild_id AND deliveries.command_id = inspected.command_id
+       WHERE attempt > 0 AND acked_at IS NULL GROUP BY 1, 2
      ), counted AS (
-       SELECT is_handed_over, created_at, expires_at, 1 AS servers FROM own
-       WHERE server_id <> '' AND cancelled_at IS NULL
+       SELECT is_handed_over, created_at, expires_at, servers FROM own WHERE server_id <> ''
        UNION ALL
-       SELECT true, created_at, expires_at, 1 FROM handed WHERE attempt > 0 AND acked_at IS NULL
+       SELECT true, created_at, expires_at, handed.servers FROM own JOIN handed USING (guild_id, command_id)
        UNION ALL
-       SELECT false, created_at, expires_at, own.servers - coalesce(received.servers, 0)
-       FROM own LEFT JOIN received USING (guild_id, command_id) WHERE server_id = '' AND cancelled_at IS NULL
+       SELECT false, created_at, expires_at, own.servers - coalesce(handed.servers, 0)
+       FROM own LEFT JOIN handed USING (guild_id, command_id) WHERE server_id = ''
      )
      SELECT state, coalesce(sum(servers) FILTER (WHERE expires_at > $2), 0)::int AS count,
        min(created_at) FILTER (WHERE expires_at > $2) AS oldest,
        coalesce(sum(servers) FILTER (WHERE expires_at <= $2), 0)::int AS expired
      FROM (VALUES ('waiting', false), ('handed_over', true)) AS states (state, is_handed_over)
      LEFT JOIN (SELECT * FROM counted WHERE servers > 0) AS counted USING (is_handed_over)
-     GROUP BY state`,
+     GROUP BY state`),
     [since, now],
   );
 }
