@@ -88,9 +88,12 @@ export function errorsOf(route: Route): Map<number, RouteError[]> {
   const hasOwn400 = errors.some(({ code }) => code === 'INVALID_TARGET');
   if (hasOwn400) errors.unshift(routeError('INVALID_REQUEST'));
   if (route.writes) errors.push(idempotencyConflict());
-  errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus);
+  // CONFLICT comes last, so that operations with the same codes share one response, whatever causes the conflict.
+  errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus || lastIfConflict(a) - lastIfConflict(b));
   return Map.groupBy(errors, ({ error }) => error.httpStatus);
 }
+
+const lastIfConflict = ({ code }: RouteError) => (code === 'CONFLICT' ? 1 : 0);
 
 /** Returns what an error code means on every route: more than one error if it has several causes. */
 export function sharedErrors(code: PublicErrorCode): RouteError[] {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
+import { MAX_SERVER_STARTS_PER_DAY } from './domain/admission-counter.ts';
 import { MAX_SESSIONS_PER_DAY } from './domain/sessions.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
@@ -117,4 +118,59 @@ test('a guild can start a limited number of sessions a day, and can still resume
   expect([rejected.status, rejected.body.details.code]).toEqual([409, 'CONFLICT']);
   expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await start(1)).body.data.resumed).toBe(true);
+});
+
+describe('a guild whose servers have started as often as they may in a day', () => {
+  /** Starts the servers `live` and `last`; only one more may start. */
+  const nearlyUsedUp = async () => {
+    const guildId = newGuild();
+    for (const server of ['live', 'last']) await fixture.beat(server, {}, { guildId });
+    expect(await startsOf(guildId)).toBe(2);
+    await fixture.database.query(
+      `UPDATE activity.daily_counts SET added = $2 WHERE guild_id = $1 AND kind = 'server_starts'`,
+      [guildId, MAX_SERVER_STARTS_PER_DAY - 1],
+    );
+    return guildId;
+  };
+  const startsOf = async (guildId: string) =>
+    (
+      await fixture.database.query<{ added: number }>(
+        `SELECT added FROM activity.daily_counts WHERE guild_id = $1 AND kind = 'server_starts'`,
+        [guildId],
+      )
+    )[0]?.added;
+  const statusOf = async (server: string, guildId: string, fields = {}) =>
+    (await fixture.beat(server, fields, { guildId })).status;
+
+  test('gets 409 for one more until the next day, while its live servers continue and end', async () => {
+    const guildId = await nearlyUsedUp();
+    expect(await statusOf('new', guildId)).toBe(200);
+    const rejected = await fixture.beat('more', {}, { guildId });
+    expect(rejected).toMatchObject({
+      status: 409,
+      body: {
+        message: `${MAX_SERVER_STARTS_PER_DAY} servers of the guild have started today (UTC), which is the maximum`,
+        details: { code: 'CONFLICT' },
+      },
+    });
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await statusOf('live', guildId)).toBe(200);
+    expect(await statusOf('last', guildId, { final: true })).toBe(200);
+    expect(await statusOf('last', guildId)).toBe(409);
+    expect(await statusOf('other', newGuild())).toBe(200);
+    await fixture.advance(DAY_MS - (fixture.clock.now() % DAY_MS));
+    expect(await statusOf('more', guildId)).toBe(200);
+  });
+
+  test('records no more events, however many servers start at once and end', async () => {
+    const guildId = await nearlyUsedUp();
+    const servers = Array.from({ length: 20 }, (_, n) => `s${n}`);
+    const statuses = await Promise.all(servers.map((server) => statusOf(server, guildId)));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    await Promise.all(servers.map((server) => statusOf(server, guildId, { final: true })));
+    await Promise.all(servers.map((server) => statusOf(server, guildId)));
+    const types = (await fixture.events(guildId)).map(({ type }) => type);
+    expect(types).toEqual(['server.online', 'server.online', 'server.online', 'server.offline']);
+    expect(await startsOf(guildId)).toBe(MAX_SERVER_STARTS_PER_DAY);
+  });
 });

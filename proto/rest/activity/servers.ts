@@ -113,6 +113,7 @@ export const serverRows = {
     errors: {
       NOT_APPLICABLE: NO_SERVER_ID,
       QUOTA_EXCEEDED: 'The guild has reached its limit of live servers (2,000 by default)',
+      CONFLICT: '100,000 servers of the guild have already started today (UTC); live servers are not affected',
     },
     quota: { quota: 'live_servers', limit: 2_000 },
   }),

@@ -6,9 +6,11 @@ import type { EventSweep } from '#kit/events/sweeper.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/admissions.ts';
+import { addToDays, readDays } from '../store/daily-counts.ts';
 import { claimLapsing, type GuildCounts, lockGuilds, MAX_LAPSED, sweepGuilds } from '../store/guilds.ts';
-import { type ChangedServer, type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
+import { type ChangedServer, type Heartbeat, readIntervals, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
+import { AdmissionCounter, isReturning, MAX_SERVER_STARTS_PER_DAY, type Outcome } from './admission-counter.ts';
 
 /**
  * The maximum number of commands that one batch reserves for servers that become live again, so that the heartbeats of
@@ -16,6 +18,7 @@ import type { ActivityTelemetry } from '../telemetry.ts';
  */
 export const MAX_RESERVED = 5_000;
 
+const DAY_MS = 24 * 3_600_000;
 /** The maximum number of guilds that one sweep of lapsed servers locks. */
 const MAX_GUILDS = 100;
 
@@ -35,15 +38,13 @@ export interface AdmissionsOptions {
 }
 
 export interface AdmissionResult {
-  /** The seconds until the game server should send its next heartbeat, or a QUOTA_EXCEEDED error. */
+  /** The seconds until the game server should send its next heartbeat, or the error of a rejected heartbeat. */
   intervalSeconds: number | ApiError;
   /** True if a newer heartbeat of the game server is stored already, so that this one was not written. */
   isLate: boolean;
   /** True if the heartbeat was not written because of MAX_RESERVED; the caller must pass it again. */
   isPostponed: boolean;
 }
-
-type Outcome = 'new' | 'returned' | 'live' | 'ended' | 'unknown ended' | 'late' | 'rejected' | 'postponed';
 
 const WRITTEN: readonly Outcome[] = ['new', 'returned', 'live', 'ended'];
 
@@ -78,7 +79,9 @@ export class Admissions {
         (await store.findServers(transaction, heartbeats)).map((server) => [serverKey(server), server]),
       );
       const returning = await this.#chooseReturning(transaction, heartbeats, stored);
-      const counter = new LiveServerCounter(guilds, this.#options.maxLiveServers);
+      const now = this.#now();
+      const starts = await readDays(transaction, guildIds, 'server_starts', now);
+      const counter = new AdmissionCounter(guilds, starts, this.#options.maxLiveServers);
       const decided = heartbeats.map((heartbeat): Decided => {
         const server = stored.get(serverKey(heartbeat));
         const isPostponed = returning.postponed.has(serverKey(heartbeat));
@@ -90,6 +93,7 @@ export class Admissions {
         .map(({ heartbeat }) => heartbeat);
       if (withCommands.length > 0) await store.reserveCommands(transaction, withCommands, this.#now());
       await store.addLiveServers(transaction, counter.changes());
+      await addToDays(transaction, counter.starts(), 'server_starts', now);
       const written = decided
         .filter(({ outcome }) => WRITTEN.includes(outcome))
         .map(({ heartbeat, outcome }) => ({ heartbeat, isNew: outcome === 'new' || outcome === 'returned' }));
@@ -103,9 +107,10 @@ export class Admissions {
         isLate: outcome === 'late',
         isPostponed: outcome === 'postponed',
         intervalSeconds:
-          outcome === 'rejected'
-            ? this.#quotaExceeded(heartbeat.guildId)
-            : (ownIntervals.get(serverKey(heartbeat)) ?? guildIntervals.get(heartbeat.guildId) ?? missingInterval()),
+          this.#errorOf(outcome, heartbeat.guildId) ??
+          ownIntervals.get(serverKey(heartbeat)) ??
+          guildIntervals.get(heartbeat.guildId) ??
+          missingInterval(),
       }));
     });
   }
@@ -190,7 +195,12 @@ export class Admissions {
     return [...lapsed.map((server) => events.serverOffline(server, undefined)), ...changed];
   }
 
-  #quotaExceeded(guildId: string): ApiError {
+  #errorOf(outcome: Outcome, guildId: string): ApiError | undefined {
+    if (outcome === 'too many starts') {
+      const message = `${MAX_SERVER_STARTS_PER_DAY} servers of the guild have started today (UTC), which is the maximum`;
+      return new ApiError('CONFLICT', { message, retryAfter: (DAY_MS - (this.#now().getTime() % DAY_MS)) / 1000 });
+    }
+    if (outcome !== 'too many live') return undefined;
     const { maxLiveServers: max, telemetry } = this.#options;
     telemetry.quotaExceeded(guildId, 'live_servers');
     return quotaExceeded('live_servers', max, `The guild has ${max} live servers, which is the maximum`);
@@ -200,55 +210,6 @@ export class Admissions {
     return new Date(this.#options.clock.now());
   }
 }
-
-/** Counts the live servers of locked guilds while the heartbeats of a batch are decided one after another. */
-class LiveServerCounter {
-  readonly #max: number;
-  readonly #liveByGuild: Map<string, number>;
-  readonly #changes = new Map<string, { added: number; earliest: Date | null }>();
-
-  constructor(guilds: readonly GuildCounts[], max: number) {
-    this.#max = max;
-    this.#liveByGuild = new Map(guilds.map(({ guildId, liveServers }) => [guildId, liveServers]));
-  }
-
-  decide(heartbeat: Heartbeat, stored: store.StoredServer | undefined): Outcome {
-    const { guildId, receivedAt, isFinal } = heartbeat;
-    if (stored && isLate(heartbeat, stored)) return 'late';
-    if (isFinal) {
-      if (stored?.isCounted) this.#add(guildId, -1, null);
-      return stored ? 'ended' : 'unknown ended';
-    }
-    if (stored && isLive(heartbeat, stored)) return 'live';
-    // A returning server that lapsed may still be counted as live; it must not be counted twice.
-    if (!stored?.isCounted) {
-      if ((this.#liveByGuild.get(guildId) ?? 0) >= this.#max) return 'rejected';
-      this.#add(guildId, 1, new Date(receivedAt.getTime() + MIN_LIVE_MS));
-    }
-    return stored ? 'returned' : 'new';
-  }
-
-  changes(): { guildId: string; added: number; earliest: Date | null }[] {
-    return [...this.#changes].map(([guildId, change]) => ({ guildId, ...change }));
-  }
-
-  #add(guildId: string, added: number, earliest: Date | null): void {
-    this.#liveByGuild.set(guildId, (this.#liveByGuild.get(guildId) ?? 0) + added);
-    const change = this.#changes.get(guildId) ?? { added: 0, earliest: null };
-    const first = [change.earliest, earliest].filter((time) => time !== null).toSorted((a, b) => Number(a) - Number(b));
-    this.#changes.set(guildId, { added: change.added + added, earliest: first[0] ?? null });
-  }
-}
-
-/** Returns whether a newer heartbeat of the server is stored. */
-const isLate = ({ receivedAt }: Heartbeat, { heartbeatAt }: store.StoredServer) => heartbeatAt > receivedAt;
-
-const isLive = ({ receivedAt }: Heartbeat, { isCounted, liveUntil }: store.StoredServer) =>
-  isCounted && liveUntil > receivedAt;
-
-/** Returns whether the heartbeat makes a stored server live that is not live now, unless the guild has too many. */
-const isReturning = (heartbeat: Heartbeat, stored: store.StoredServer) =>
-  !heartbeat.isFinal && !isLate(heartbeat, stored) && !isLive(heartbeat, stored);
 
 function missingInterval(): never {
   throw new ApiError('INTERNAL', { cause: new Error('no heartbeat interval was read for a locked guild') });
