@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
 import { MAX_SERVER_STARTS_PER_DAY } from './domain/admission-counter.ts';
+import { MAX_DELIVERIES_PER_DAY } from './domain/commands.ts';
 import { MAX_SESSIONS_PER_DAY } from './domain/sessions.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
@@ -173,4 +174,39 @@ describe('a guild whose servers have started as often as they may in a day', () 
     expect(types).toEqual(['server.online', 'server.online', 'server.online', 'server.offline']);
     expect(await startsOf(guildId)).toBe(MAX_SERVER_STARTS_PER_DAY);
   });
+});
+
+test('commands of a guild are for a limited number of servers a day, except for decisions of moderation', async () => {
+  const guildId = newGuild();
+  for (const server of ['a', 'b', 'c']) await fixture.beat(server, {}, { guildId });
+  const send = (recipients: object) =>
+    fixture.post(
+      `/guilds/${guildId}/commands`,
+      { type: 'broadcast', payload: { text: 'Hello' }, ...recipients },
+      { guildId },
+    );
+  expect((await send({ all: true })).status).toBe(201);
+  await fixture.database.query(
+    `UPDATE activity.daily_counts SET added = $2 - added WHERE guild_id = $1 AND kind = 'deliveries'`,
+    [guildId, MAX_DELIVERIES_PER_DAY],
+  );
+  // Both are for three servers, and only three are left.
+  const responses = await Promise.all([send({ all: true }), send({ all: true })]);
+  expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+  const rejected = responses.find(({ status }) => status === 409);
+  expect(rejected?.body.details.code).toBe('CONFLICT');
+  expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
+  await expect(fixture.enqueue({ guildId })).rejects.toThrow('a day (UTC)');
+  expect((await send({ server_id: 'a' })).status).toBe(201);
+  expect(await fixture.deliver({ guildId })).toBe(3);
+  // What was rejected is not stored, and what was accepted reaches the servers.
+  expect((await fixture.take('a', '', { guildId })).map(({ type }) => type)).toEqual([
+    'broadcast',
+    'broadcast',
+    'broadcast',
+    'ban',
+  ]);
+  await fixture.advance(DAY_MS - (fixture.clock.now() % DAY_MS));
+  await fixture.beat('a', {}, { guildId });
+  expect((await send({ all: true })).status).toBe(201);
 });

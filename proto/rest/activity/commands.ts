@@ -64,7 +64,8 @@ export const commandRows = {
     writes: true,
     errors: {
       NOT_FOUND: 'The guild has no server with this `server_id`: none has sent a heartbeat within the last hour',
-      CONFLICT: '1,000 commands are waiting for the server, or 1,000 commands for several servers are open',
+      CONFLICT:
+        '1,000 commands are waiting for the server, 1,000 for several servers are open, or those of today (UTC) were for 5,000,000 servers in all',
       NOT_APPLICABLE: NO_SERVER_ID,
     },
   }),

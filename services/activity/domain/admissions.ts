@@ -11,6 +11,7 @@ import { claimLapsing, type GuildCounts, lockGuilds, MAX_LAPSED, sweepGuilds } f
 import { type ChangedServer, type Heartbeat, readIntervals, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 import { AdmissionCounter, isReturning, MAX_SERVER_STARTS_PER_DAY, type Outcome } from './admission-counter.ts';
+import { dailyLimitReached } from './daily-limit.ts';
 
 /**
  * The maximum number of commands that one batch reserves for servers that become live again, so that the heartbeats of
@@ -18,7 +19,6 @@ import { AdmissionCounter, isReturning, MAX_SERVER_STARTS_PER_DAY, type Outcome 
  */
 export const MAX_RESERVED = 5_000;
 
-const DAY_MS = 24 * 3_600_000;
 /** The maximum number of guilds that one sweep of lapsed servers locks. */
 const MAX_GUILDS = 100;
 
@@ -198,7 +198,7 @@ export class Admissions {
   #errorOf(outcome: Outcome, guildId: string): ApiError | undefined {
     if (outcome === 'too many starts') {
       const message = `${MAX_SERVER_STARTS_PER_DAY} servers of the guild have started today (UTC), which is the maximum`;
-      return new ApiError('CONFLICT', { message, retryAfter: (DAY_MS - (this.#now().getTime() % DAY_MS)) / 1000 });
+      return dailyLimitReached(message, this.#now());
     }
     if (outcome !== 'too many live') return undefined;
     const { maxLiveServers: max, telemetry } = this.#options;

@@ -6,6 +6,7 @@ import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/i
 import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
+import { addToDay, addToDays } from '../store/daily-counts.ts';
 import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
 import { isStoredServer, serverKey } from '../store/servers.ts';
@@ -13,6 +14,13 @@ import type { ActivityTelemetry } from '../telemetry.ts';
 import { commandCancelled, commandSent } from './audited-commands.ts';
 import type { CommandReports } from './command-reports.ts';
 import { type CommandRequest, type Decision, type Recipients, requestHash } from './command-request.ts';
+import { dailyLimitReached } from './daily-limit.ts';
+
+/**
+ * The maximum number of servers that the shared commands of a guild may be for on a day (UTC), together: each server that
+ * fetches a command adds a row, which is stored for a week after the command is finished.
+ */
+export const MAX_DELIVERIES_PER_DAY = 5_000_000;
 
 export interface CommandsOptions {
   database: Database;
@@ -47,8 +55,8 @@ export class Commands {
 
   /**
    * Sends a command to a named game server (live or not), or to every live server of a place or of the guild. Throws
-   * CONFLICT if too many commands are open already, or if the idempotency key was used for another command. `actor` is
-   * the operator.
+   * CONFLICT if too many commands are open already, if commands of the day were for too many servers, or if the
+   * idempotency key was used for another command. `actor` is the operator.
    */
   async enqueue(request: CommandRequest, actor: string): Promise<newCommands.SentCommand> {
     const { guildId, idempotencyKey: key } = request;
@@ -67,7 +75,8 @@ export class Commands {
 
   /**
    * Sends a command like `enqueue`, for a client of the REST API. Throws NOT_FOUND if the command is for a named server
-   * that is not stored, CONFLICT if too many commands are open already. `actor` is the prefix of the API key.
+   * that is not stored, CONFLICT if too many commands are open already, or if commands of the day were for too many
+   * servers. `actor` is the prefix of the API key.
    */
   async send(write: IdempotentWrite, request: CommandRequest, actor: string): Promise<WriteOutcome<SentView>> {
     const { guildId, recipients } = request;
@@ -109,6 +118,8 @@ export class Commands {
       const audience = { placeId: decision.placeId, excludedServerId: decision.sourceServerId, liveAt };
       const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
       if (sent) await this.#reportEmpty(transaction, guildId, sent);
+      // A decision counts, but is sent whatever the count is: moderation has accepted it already.
+      if (sent?.servers) await addToDays(transaction, [{ guildId, added: sent.servers }], 'deliveries', now);
       return { servers: sent?.servers ?? 0, isNew: sent !== undefined };
     });
     const recipients = decision.placeId === undefined ? { all: true as const } : { placeId: decision.placeId };
@@ -228,7 +239,15 @@ export class Commands {
     const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
     if (!sent) return queueFull(`The guild has ${max} open commands for several servers, which is the maximum`);
     await this.#reportEmpty(transaction, guildId, sent);
+    if (sent.servers > 0) await this.#addToDailyCount(transaction, guildId, sent.servers);
     return sent;
+  }
+
+  async #addToDailyCount(transaction: Transaction, guildId: string, servers: number): Promise<void> {
+    const now = this.#now();
+    if (await addToDay(transaction, guildId, 'deliveries', MAX_DELIVERIES_PER_DAY, now, servers)) return;
+    const message = `The guild may send commands to ${MAX_DELIVERIES_PER_DAY} servers a day (UTC), counted once per command`;
+    throw dailyLimitReached(message, now);
   }
 
   /** Reports a command as finished if it is for no server: none has to acknowledge it. */

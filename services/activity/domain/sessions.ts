@@ -15,12 +15,12 @@ import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
+import { dailyLimitReached } from './daily-limit.ts';
 
 /** The interval of session heartbeats, by which a game server reports the open sessions of staff on it. */
 export const BEAT_SECONDS = 60;
 /** The maximum number of sessions that a guild may start in a day (UTC), because they are stored for 400 days. */
 export const MAX_SESSIONS_PER_DAY = 100_000;
-const DAY_MS = 24 * 3_600_000;
 /** The maximum number of sessions that one transaction checks for missed beats. */
 const MAX_CHECKED = 200;
 
@@ -142,7 +142,7 @@ export class Sessions {
     const now = this.#now();
     if (await addToDay(transaction, guildId, 'sessions', MAX_SESSIONS_PER_DAY, now)) return;
     const message = `The guild has started ${MAX_SESSIONS_PER_DAY} sessions today (UTC), which is the maximum`;
-    throw new ApiError('CONFLICT', { message, retryAfter: (DAY_MS - (now.getTime() % DAY_MS)) / 1000 });
+    throw dailyLimitReached(message, now);
   }
 
   #now(): Date {

@@ -2,11 +2,12 @@ import { byGuild, guildOf, itself } from '#kit/postgres/citus/by-guild.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 
 /** The kinds of rows of which a guild may add only a limited number a day. */
-export type DailyKind = 'actions' | 'sessions' | 'server_starts';
+export type DailyKind = 'actions' | 'sessions' | 'server_starts' | 'deliveries';
 
 /**
- * Increments a guild's count for the day (UTC) of `now`. Returns false and changes nothing if the count has reached
- * `max`. The count stays locked until the transaction ends, so call this function last in a transaction.
+ * Adds `added`, which is at most `max`, to a guild's count for the day (UTC) of `now`. Returns false and changes nothing if
+ * the count would exceed `max`. The count stays locked until the transaction ends, so call this function last in a
+ * transaction.
  */
 export async function addToDay(
   transaction: Queryable,
@@ -14,13 +15,15 @@ export async function addToDay(
   kind: DailyKind,
   max: number,
   now: Date,
+  added = 1,
 ): Promise<boolean> {
   const counted = await transaction.query(
     `INSERT INTO activity.daily_counts AS counts (guild_id, kind, day, added)
-     VALUES ($1, $2, date_trunc('day', $3::timestamptz, 'UTC'), 1)
-     ON CONFLICT (guild_id, kind, day) DO UPDATE SET added = counts.added + 1 WHERE counts.added < $4
+     VALUES ($1, $2, date_trunc('day', $3::timestamptz, 'UTC'), $5)
+     ON CONFLICT (guild_id, kind, day) DO UPDATE SET added = counts.added + excluded.added
+       WHERE counts.added + excluded.added <= $4
      RETURNING added`,
-    [guildId, kind, now, max],
+    [guildId, kind, now, max, added],
   );
   return counted.length > 0;
 }
