@@ -2,6 +2,8 @@ import type { Scope } from '#proto/rest/scopes.ts';
 
 /** The maximum number of API keys of a guild that are neither revoked nor expired (specification, section 2.2). */
 export const MAX_ACTIVE_KEYS = 10;
+/** The maximum number of rotated secrets of an API key that work at a time, besides its current secret. */
+export const MAX_ROTATED_SECRETS = 5;
 
 /** Identifies an API key: the guild, and the number of the key within the guild. */
 export interface KeyRef {
@@ -44,7 +46,7 @@ export interface Grant extends KeyRef, Omit<KeySettings, 'name'> {
 export interface KeyChange extends KeyRef {
   version: number;
   changedAt: Date;
-  /** The SHA-256 hashes of the API key's secrets, including the rotated ones. */
+  /** The SHA-256 hashes of the API key's secrets that work, or stopped working shortly before this change. */
   hashes: Buffer[];
 }
 

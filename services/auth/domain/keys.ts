@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { RecordedEvent } from '#kit/events/recorder.ts';
-import type { Database, Queryable, Transaction } from '#kit/postgres/pool.ts';
+import type { Database, Transaction } from '#kit/postgres/pool.ts';
 import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { RandomBytes } from '#kit/security/base62.ts';
 import type { KeyEvents } from '../events.ts';
@@ -10,12 +10,13 @@ import * as store from '../store/keys.ts';
 import type { AuthTelemetry } from '../telemetry.ts';
 import { type OperatorAction, ownEntry } from './audit/entry.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
-import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
+import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings } from './key.ts';
+import { requireFreeKey, requireFreeRotation } from './key-limits.ts';
 import { describeSettings, type SettingChanges } from './key-settings.ts';
 
 /**
- * How long, in milliseconds, rotated secrets are stored after they stop working, so that key changes that are read late
- * still include the hashes of these secrets.
+ * How long, in milliseconds, rotated secrets are stored after they stop working, so that key changes still include the
+ * hashes of secrets that just stopped working, and so that a secret that leaks later is still found.
  */
 const RETIRED_SECRET_MS = 3_600_000;
 
@@ -81,7 +82,7 @@ export class KeyAdmin {
     const key = await this.#database.transaction(async (transaction) => {
       const number = await store.takeNumber(transaction, guildId);
       const now = this.#now();
-      await this.#requireFreeKey(transaction, guildId, now);
+      await requireFreeKey(transaction, guildId, now, this.#telemetry);
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
       const details = { ...describeSettings(settings), legacy: settings.scopes === null, prefix: stored.prefix };
@@ -109,7 +110,7 @@ export class KeyAdmin {
         expiresAt: changes.expiresAt === undefined ? before.expiresAt : changes.expiresAt,
       };
       const becomesActive = !isActive(before, now) && isActive({ ...before, ...after }, now);
-      if (becomesActive) await this.#requireFreeKey(transaction, ref.guildId, now);
+      if (becomesActive) await requireFreeKey(transaction, ref.guildId, now, this.#telemetry);
       await store.updateSettings(transaction, ref, after, now);
       const changed = describeSettings(changes);
       const replaced = Object.entries(describeSettings(before)).filter(([name]) => Object.hasOwn(changed, name));
@@ -122,13 +123,15 @@ export class KeyAdmin {
 
   /**
    * Creates a new secret for an API key; the current secret works for `graceSeconds` more. Throws CONFLICT if the key
-   * is revoked.
+   * is revoked, or if it has too many rotated secrets that work. Without a grace period none is added, so that a rotation
+   * is always possible.
    */
   async rotate(request: { key: KeyRef; graceSeconds: number; note: string }): Promise<KeyWithSecret> {
     const { key: ref, graceSeconds, note } = request;
     const { secret, ...stored } = this.#newSecret(ref.guildId);
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and cannot be rotated' });
+      if (graceSeconds > 0) await requireFreeRotation(transaction, ref, now);
       await store.retireSecret(transaction, ref, new Date(now.getTime() + graceSeconds * 1000), now);
       await store.deleteRetiredSecrets(transaction, ref, new Date(now.getTime() - RETIRED_SECRET_MS));
       await store.insertSecret(transaction, ref, stored);
@@ -244,15 +247,6 @@ export class KeyAdmin {
       const [before] = await store.selectKeys(transaction, guildId, now, [number]);
       if (!before) throw new ApiError('NOT_FOUND', { message: 'There is no such key' });
       return work(transaction, before, now);
-    });
-  }
-
-  /** Throws CONFLICT if the guild has the maximum number of active API keys. */
-  async #requireFreeKey(transaction: Queryable, guildId: string, now: Date): Promise<void> {
-    if ((await store.countActive(transaction, guildId, now)) < MAX_ACTIVE_KEYS) return;
-    this.#telemetry.keyRejectedOverLimit(guildId);
-    throw new ApiError('CONFLICT', {
-      message: `The guild has ${MAX_ACTIVE_KEYS} active keys, which is the maximum: revoke one first`,
     });
   }
 

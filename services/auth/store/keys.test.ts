@@ -69,6 +69,7 @@ test.each([
         ),
     ],
     ['countActive', (db) => store.countActive(db, key.guildId, now)],
+    ['countRotated', (db) => store.countRotated(db, key, now)],
     ['selectKeyPage', (db) => store.selectKeyPage(db, key.guildId, now, { ...key, isRevoked: false }, 1000)],
     ['selectGuilds', (db) => selectGuilds(db, key.guildId, now, 100)],
     ['setSuspended', (db) => setSuspended(db, key.guildId, now, now)],

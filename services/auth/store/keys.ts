@@ -33,6 +33,15 @@ export async function countActive(transaction: Queryable, guildId: string, now: 
   return row?.count ?? 0;
 }
 
+/** Returns the number of rotated secrets of an API key that still work. */
+export async function countRotated(transaction: Queryable, key: KeyRef, now: Date): Promise<number> {
+  const [row] = await transaction.query<{ count: number }>(
+    'SELECT count(*) AS count FROM auth.key_secrets WHERE guild_id = $1 AND number = $2 AND valid_until > $3',
+    [key.guildId, key.number, now],
+  );
+  return row?.count ?? 0;
+}
+
 /** Stores a new API key with version 1. */
 export async function insertKey(transaction: Queryable, key: KeyRef, settings: KeySettings, now: Date): Promise<void> {
   await transaction.query(
@@ -202,9 +211,13 @@ export async function selectKeyStates(
   return row ?? { areRevoked: true, changedAt: null };
 }
 
-/** The columns of a KeyChange of API key `k`. */
+/**
+ * The columns of a KeyChange of API key `k`. A secret that stopped working a minute before the change is left out: a
+ * gateway that has missed its end has also missed heartbeats since, and trusts none of its cached keys.
+ */
 const changeOf = (andGuild = '') => `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
-  ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number ${andGuild}) AS hashes`;
+  ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number ${andGuild}
+    AND (s.valid_until IS NULL OR s.valid_until > k.changed_at - interval '1 minute')) AS hashes`;
 
 /** Returns the API keys of a guild that have the numbers `numbers`, in the form that is sent to gateways. */
 export function selectChanges(

@@ -157,7 +157,10 @@ const EXCLUSIVE_OPTIONS = [
 const rotate: Command = {
   name: 'keys rotate',
   usage: 'KEY_ID --grace SECONDS [--actor NOTE]',
-  notes: ['--grace N        the time for which the old secret stays valid: 0 to 604800 seconds (7 days)'],
+  notes: [
+    '--grace N        the time for which the old secret stays valid: 0 to 604800 seconds (7 days);',
+    '                 other than 0 at most 5 rotated secrets may still be valid',
+  ],
   argument: 'KEY_ID',
   options: { grace: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {

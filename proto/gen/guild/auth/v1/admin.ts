@@ -108,7 +108,7 @@ export interface UpdateKeyResponse {
 
 export interface RotateKeyRequest {
   keyId: string;
-  /** How long the old secret keeps working: 0 to 604800. */
+  /** How long the old secret keeps working: 0 to 604800. CONFLICT if it is not 0 and five rotated secrets still work. */
   graceSeconds: number;
   actor: string;
 }
