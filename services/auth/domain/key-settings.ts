@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KeySettings } from './key.ts';
 
 /** The settings of an API key to change; a setting that is undefined stays as it is. */
@@ -20,3 +21,18 @@ export function describeSettings({
   };
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
+
+/** Returns the settings of an API key after changes. */
+export function withChanges(before: KeySettings, changes: SettingChanges): KeySettings {
+  return {
+    name: changes.name ?? before.name,
+    scopes: changes.scopes === undefined ? before.scopes : changes.scopes,
+    ipAllowlist: changes.ipAllowlist ?? before.ipAllowlist,
+    rateLimit: changes.rateLimit === undefined ? before.rateLimit : changes.rateLimit,
+    expiresAt: changes.expiresAt === undefined ? before.expiresAt : changes.expiresAt,
+  };
+}
+
+/** True if both settings of an API key are the same. */
+export const areSameSettings = (one: KeySettings, other: KeySettings) =>
+  isDeepStrictEqual(describeSettings(one), describeSettings(other));

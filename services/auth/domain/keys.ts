@@ -8,11 +8,12 @@ import type { KeyEvents } from '../events.ts';
 import { appendEntries } from '../store/audit.ts';
 import * as store from '../store/keys.ts';
 import type { AuthTelemetry } from '../telemetry.ts';
+import { countPersonChange } from './audit/daily-limit.ts';
 import { type OperatorAction, ownEntry } from './audit/entry.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
 import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings } from './key.ts';
 import { requireFreeKey, requireFreeRotation } from './key-limits.ts';
-import { describeSettings, type SettingChanges } from './key-settings.ts';
+import { areSameSettings, describeSettings, type SettingChanges, withChanges } from './key-settings.ts';
 
 /**
  * How long, in milliseconds, rotated secrets are stored after they stop working, so that key changes still include the
@@ -83,6 +84,7 @@ export class KeyAdmin {
       const number = await store.takeNumber(transaction, guildId);
       const now = this.#now();
       await requireFreeKey(transaction, guildId, now, this.#telemetry);
+      await countPersonChange(transaction, guildId, now);
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
       const details = { ...describeSettings(settings), legacy: settings.scopes === null, prefix: stored.prefix };
@@ -95,20 +97,18 @@ export class KeyAdmin {
   }
 
   /**
-   * Changes the settings of an API key. Throws CONFLICT if the key is revoked, or if the change would make the key the
-   * eleventh active one of the guild.
+   * Changes the settings of an API key. If they are already as requested, nothing is written. Throws CONFLICT if the key
+   * is revoked, or if the change would make the key the eleventh active one of the guild.
    */
   async update(request: { key: KeyRef; changes: SettingChanges; note: string }): Promise<KeyRecord> {
     const { key: ref, changes, note } = request;
+    let isChanged = false;
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and cannot be changed' });
-      const after: KeySettings = {
-        name: changes.name ?? before.name,
-        scopes: changes.scopes === undefined ? before.scopes : changes.scopes,
-        ipAllowlist: changes.ipAllowlist ?? before.ipAllowlist,
-        rateLimit: changes.rateLimit === undefined ? before.rateLimit : changes.rateLimit,
-        expiresAt: changes.expiresAt === undefined ? before.expiresAt : changes.expiresAt,
-      };
+      const after = withChanges(before, changes);
+      if (areSameSettings(before, after)) return before;
+      isChanged = true;
+      await countPersonChange(transaction, ref.guildId, now);
       const becomesActive = !isActive(before, now) && isActive({ ...before, ...after }, now);
       if (becomesActive) await requireFreeKey(transaction, ref.guildId, now, this.#telemetry);
       await store.updateSettings(transaction, ref, after, now);
@@ -117,7 +117,7 @@ export class KeyAdmin {
       const action = { action: 'update', note, details: { before: Object.fromEntries(replaced), after: changed } };
       return this.#finishOne(transaction, ref, now, action, (updated) => [this.#events.changed(updated)]);
     });
-    this.#telemetry.keysChanged('update', [key]);
+    if (isChanged) this.#telemetry.keysChanged('update', [key]);
     return key;
   }
 
@@ -131,6 +131,7 @@ export class KeyAdmin {
     const { secret, ...stored } = this.#newSecret(ref.guildId);
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and cannot be rotated' });
+      await countPersonChange(transaction, ref.guildId, now);
       if (graceSeconds > 0) await requireFreeRotation(transaction, ref, now);
       await store.retireSecret(transaction, ref, new Date(now.getTime() + graceSeconds * 1000), now);
       await store.deleteRetiredSecrets(transaction, ref, new Date(now.getTime() - RETIRED_SECRET_MS));
@@ -200,14 +201,21 @@ export class KeyAdmin {
     const action = what === 'guild' ? 'erase_guild' : 'erase_user';
     const rows = Object.fromEntries(removed.map((each) => [each.table, each.rows]));
     const details = state === 'done' ? { state, removed: rows } : { state };
-    await appendEntries(this.#database, guildId, [null], ownEntry(this.#now(), { action, note, details }));
+    const entry = ownEntry(this.#now(), { action, note, details });
+    await this.#database.transaction(async (transaction) => {
+      if (state === 'begun') await countPersonChange(transaction, guildId, entry.at);
+      await appendEntries(transaction, guildId, [null], entry);
+    });
     this.#telemetry.erasureRecorded(guildId, action, state);
   }
 
   /** Writes the export of the data of a user into the audit. The entry does not say which user. */
   async recordExport(guildId: string): Promise<void> {
     const entry = ownEntry(this.#now(), { action: 'export_user', note: '', details: {} });
-    await appendEntries(this.#database, guildId, [null], entry);
+    await this.#database.transaction(async (transaction) => {
+      await countPersonChange(transaction, guildId, entry.at);
+      await appendEntries(transaction, guildId, [null], entry);
+    });
   }
 
   /**

@@ -84,3 +84,26 @@ export async function findSecret(
   );
   return found;
 }
+
+/**
+ * Adds one to the number of changes that persons have made in a guild on the day (UTC) of `now`. Returns false, and adds
+ * nothing, if there are already `max`.
+ */
+export async function addPersonChange(
+  transaction: Queryable,
+  guildId: string,
+  now: Date,
+  max: number,
+): Promise<boolean> {
+  const added = await transaction.query(
+    `INSERT INTO auth.guilds AS g (guild_id, next_number, person_changes_on, person_changes)
+     VALUES ($1, 1, ($2::timestamptz AT TIME ZONE 'UTC')::date, 1)
+     ON CONFLICT (guild_id) DO UPDATE SET
+       person_changes = CASE WHEN g.person_changes_on < excluded.person_changes_on THEN 1 ELSE g.person_changes + 1 END,
+       person_changes_on = greatest(g.person_changes_on, excluded.person_changes_on)
+     WHERE g.person_changes_on < excluded.person_changes_on OR g.person_changes < $3
+     RETURNING 1`,
+    [guildId, now, max],
+  );
+  return added.length > 0;
+}

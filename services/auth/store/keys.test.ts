@@ -4,7 +4,7 @@ import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { countGenericPlanRuns, nodesOf, scansOf } from '#test/postgres/explain.ts';
 import * as audit from './audit.ts';
-import { findSecret, selectGuilds, setSuspended } from './guilds.ts';
+import { addPersonChange, findSecret, selectGuilds, setSuspended } from './guilds.ts';
 import { recordUse } from './key-uses.ts';
 import * as store from './keys.ts';
 
@@ -73,6 +73,7 @@ test.each([
     ['selectKeyPage', (db) => store.selectKeyPage(db, key.guildId, now, { ...key, isRevoked: false }, 1000)],
     ['selectGuilds', (db) => selectGuilds(db, key.guildId, now, 100)],
     ['setSuspended', (db) => setSuspended(db, key.guildId, now, now)],
+    ['addPersonChange', (db) => addPersonChange(db, key.guildId, now, 5)],
     ['findSecret', (db) => findSecret(db, key.guildId, hashOf(key.guildId, 3))],
     ['appendEntries', (db) => audit.appendEntries(db, key.guildId, [3], entry)],
     ['selectEntries', (db) => audit.selectEntries(db, key.guildId, { since: now, before: 5, limit: 1000 })],

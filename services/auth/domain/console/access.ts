@@ -8,6 +8,7 @@ import * as store from '../../store/console/access.ts';
 import { insertGuild } from '../../store/console/links.ts';
 import { lockGuild } from '../../store/keys.ts';
 import { actingPerson } from '../audit/acting-person.ts';
+import { countPersonChange } from '../audit/daily-limit.ts';
 import { ownEntry } from '../audit/entry.ts';
 
 /** The maximum number of chat accounts with a given role in a guild. */
@@ -40,6 +41,7 @@ export class Access {
     return this.#change(guildId, chatId, async (transaction, before, now) => {
       requireRole(role);
       if (before?.role === role) return before;
+      await countPersonChange(transaction, guildId, now);
       if (!before && (await store.countAccess(transaction, guildId)) >= MAX_ACCESS) {
         throw new ApiError('CONFLICT', {
           message: `${MAX_ACCESS} persons have access to the guild, which is the maximum: remove one first`,

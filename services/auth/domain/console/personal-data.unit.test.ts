@@ -1,21 +1,107 @@
-import { expect, test } from 'vitest';
-import { PersonalData } from './personal-data.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { actAs } from '../audit/acting-person.ts';
+import { PersonalData, type ServiceData } from './personal-data.ts';
 
-test('a guild that exports all the time leaves room for the exports of other guilds', async () => {
+const GUILD = '900000000000000001';
+const OTHER_GUILD = '900000000000000002';
+const UNAVAILABLE = { code: 'UNAVAILABLE', retryAfter: 5 };
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Exports and erasures that wait for `released` before they read anything. `started` is the number of those that run. */
+function heldData(services: readonly ServiceData[] = []) {
   const held = Promise.withResolvers<undefined>();
+  const calls = { started: 0, release: () => held.resolve(undefined) };
   const data = new PersonalData({
-    services: [],
+    services,
     findAccounts: async (_guildId, accounts) => {
+      calls.started++;
       await held.promise;
       return accounts;
     },
     access: { requireNotAbove: async () => undefined },
     keys: { recordErasure: async () => undefined, recordExport: async () => undefined },
   });
-  const greedy = Array.from({ length: 20 }, () => data.export('900000000000000001', { gameId: 1 }, ''));
-  const rejected = greedy.map((one) => one.then(() => false).catch(() => true));
-  const other = data.export('900000000000000002', { gameId: 1 }, '');
-  held.resolve(undefined);
+  return { data, calls };
+}
+
+const as = <Result>(id: string, work: () => Promise<Result>) =>
+  actAs({ id, role: 'admin', address: '', requestId: '' }, work);
+const exportAs = (data: PersonalData, person: string, guildId: string) =>
+  as(person, () => data.export(guildId, { gameId: 1 }, ''));
+
+/** Resolves to the number of the calls that were rejected. */
+async function rejectedOf(calls: Promise<unknown>[]): Promise<number> {
+  const results = await Promise.allSettled(calls);
+  return results.filter(({ status }) => status === 'rejected').length;
+}
+
+test('a guild that exports all the time leaves room for the exports of other guilds', async () => {
+  const { data, calls } = heldData();
+  const rejected = rejectedOf(Array.from({ length: 20 }, (_, person) => exportAs(data, String(person), GUILD)));
+  const other = exportAs(data, 'ada', OTHER_GUILD);
+  calls.release();
   await expect(other).resolves.toEqual({ rows: [], nextCursor: '' });
-  expect((await Promise.all(rejected)).filter(Boolean)).toHaveLength(17);
+  expect(await rejected).toBe(17);
+});
+
+test('a person who exports in many guilds leaves room for the exports of other persons', async () => {
+  const { data, calls } = heldData();
+  const guilds = Array.from({ length: 20 }, (_, guild) => `9000000000000001${guild}`);
+  const rejected = rejectedOf(guilds.map((guildId) => exportAs(data, 'greedy', guildId)));
+  const other = exportAs(data, 'ada', OTHER_GUILD);
+  calls.release();
+  await expect(other).resolves.toEqual({ rows: [], nextCursor: '' });
+  expect(await rejected).toBe(17);
+});
+
+test('an export that waits for two seconds behind others is rejected, and does not run later', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { data, calls } = heldData();
+  const running = ['a', 'b'].map((person) => exportAs(data, person, GUILD));
+  const late = exportAs(data, 'c', OTHER_GUILD).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await late).toMatchObject(UNAVAILABLE);
+  calls.release();
+  await Promise.all(running);
+  await exportAs(data, 'c', OTHER_GUILD);
+  expect(calls.started).toBe(3);
+});
+
+/** Services each of whose calls takes five seconds. */
+function slowServices(count: number): ServiceData[] {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  return Array.from({ length: count }, (_, index) => ({
+    service: `service ${index}`,
+    eraseUser: async () => {
+      now += 5_000;
+      return { tables: [{ table: `table ${index}`, rows: 1 }], isDone: true };
+    },
+    exportUser: async () => {
+      now += 5_000;
+      return { rows: [], nextCursor: '' };
+    },
+  }));
+}
+
+test('a dry run that takes too long fails instead of returning a part of the count', async () => {
+  const count = (services: number) => {
+    const { data, calls } = heldData(slowServices(services));
+    calls.release();
+    return as('ada', () => data.erase(GUILD, { gameId: 1 }, true));
+  };
+  await expect(count(2)).resolves.toMatchObject({ tables: [{ rows: 1 }, { rows: 1 }], isDone: true });
+  await expect(count(3)).rejects.toMatchObject({ code: 'TIMEOUT' });
+});
+
+test('an export from slow services returns an empty page with a cursor, at which the next page continues', async () => {
+  const { data, calls } = heldData(slowServices(3));
+  calls.release();
+  const page = (cursor: string) => as('ada', () => data.export(GUILD, { gameId: 1 }, cursor));
+  expect(await page('')).toEqual({ rows: [], nextCursor: '2 ' });
+  expect(await page('2 ')).toEqual({ rows: [], nextCursor: '' });
 });
