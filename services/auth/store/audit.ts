@@ -136,12 +136,39 @@ export interface Checkpoint extends Head {
   signature: Buffer;
 }
 
-/** Returns the audit checkpoints of a guild, ordered by sequence number. */
-export function selectCheckpoints(database: Queryable, guildId: string): Promise<Checkpoint[]> {
+const CHECKPOINT = `guild_id AS "guildId", sequence, key_id AS "keyId", chain, created_at AS "createdAt", signature`;
+
+/** Returns the audit checkpoints of a guild after one sequence number and up to another, in order. */
+export function selectCheckpoints(
+  database: Queryable,
+  guildId: string,
+  { after, to }: { after: number; to: number },
+): Promise<Checkpoint[]> {
   return database.query<Checkpoint>(
-    `SELECT guild_id AS "guildId", sequence, key_id AS "keyId", chain, created_at AS "createdAt", signature
-     FROM auth.audit_checkpoints WHERE guild_id = $1 ORDER BY sequence`,
+    `SELECT ${CHECKPOINT} FROM auth.audit_checkpoints
+     WHERE guild_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence`,
+    [guildId, after, to],
+  );
+}
+
+/** Returns the checkpoints of the last entry of a guild that has one: one for each key that has signed it. */
+export function selectNewestCheckpoints(database: Queryable, guildId: string): Promise<Checkpoint[]> {
+  return database.query<Checkpoint>(
+    `SELECT ${CHECKPOINT} FROM auth.audit_checkpoints
+     WHERE guild_id = $1 AND sequence = (SELECT max(sequence) FROM auth.audit_checkpoints WHERE guild_id = $1)`,
     [guildId],
+  );
+}
+
+/** Returns the checkpoints of a guild whose entries have no checkpoint under the key `keyId`, in order. */
+export function selectCheckpointsWithout(database: Queryable, guildId: string, keyId: string): Promise<Checkpoint[]> {
+  return database.query<Checkpoint>(
+    `SELECT ${CHECKPOINT} FROM auth.audit_checkpoints AS earlier
+     WHERE guild_id = $1 AND NOT EXISTS (
+       SELECT FROM auth.audit_checkpoints AS signed
+       WHERE signed.guild_id = $1 AND signed.sequence = earlier.sequence AND signed.key_id = $2)
+     ORDER BY sequence`,
+    [guildId, keyId],
   );
 }
 

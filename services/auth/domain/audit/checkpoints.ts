@@ -21,15 +21,20 @@ export function signCheckpoint(ring: KeyRing, head: Head, now: Date): Checkpoint
 }
 
 /**
- * Returns the first audit checkpoint that the auth service did not sign. A signature under a secret that was removed
- * from the key ring cannot be verified: its checkpoint is accepted only if another checkpoint of the same entry has a
- * valid signature.
+ * Verifies the signatures of audit checkpoints, each once. Returns those with a valid signature, and the first one that
+ * the auth service did not sign. A signature under a secret that was removed from the key ring cannot be verified: its
+ * checkpoint is accepted only if another checkpoint of the same entry has a valid signature.
  */
-export function forgedCheckpoint(ring: KeyRing, checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
+export function checkSignatures(
+  ring: KeyRing,
+  checkpoints: readonly Checkpoint[],
+): { signed: Checkpoint[]; forged: Checkpoint | undefined } {
   const known = keyIdsOf(ring);
-  const isSigned = (checkpoint: Checkpoint) => ring.verifies(PURPOSE, statementOf(checkpoint), checkpoint.signature);
-  const signed = new Set(checkpoints.filter(isSigned).map(({ sequence }) => sequence));
-  return checkpoints.find(
-    (checkpoint) => !signed.has(checkpoint.sequence) || (known.includes(checkpoint.keyId) && !isSigned(checkpoint)),
+  const signed = checkpoints.filter((each) => ring.verifies(PURPOSE, statementOf(each), each.signature));
+  const valid = new Set(signed);
+  const sequences = new Set(signed.map(({ sequence }) => sequence));
+  const forged = checkpoints.find(
+    (each) => !sequences.has(each.sequence) || (known.includes(each.keyId) && !valid.has(each)),
   );
+  return { signed, forged };
 }
