@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { NameCache } from './names.ts';
@@ -102,4 +103,44 @@ test('all callers together make ten concurrent loads, and a small request is not
   expect(await second).toEqual(new Map([[1_000, 'name 1000']]));
   expect((await first).size).toBe(40);
   expect(max).toBe(10);
+});
+
+test('a caller with more names than can be loaded in time does not keep others from getting names, and the rest is loaded once', async () => {
+  const { names, loads } = cacheOf(async (key) => wait(2, `name ${key}`), SLOW_MS);
+  const keys = Array.from({ length: 500 }, (_, index) => index);
+  const first = await names.of(keys);
+  expect(first.size).toBeGreaterThan(0);
+  expect(first.size).toBeLessThan(500);
+  expect(await names.of([1_000])).toEqual(new Map([[1_000, 'name 1000']]));
+  await expect.poll(() => loads.mock.calls.length).toBe(501);
+  expect((await names.of(keys)).size).toBe(500);
+  expect(loads).toHaveBeenCalledTimes(501);
+});
+
+test('callers who want the same names share the loads', async () => {
+  const { names, loads } = cacheOf(async (key) => wait(2, `name ${key}`));
+  const keys = Array.from({ length: 20 }, (_, index) => index);
+  const results = await Promise.all([names.of(keys), names.of(keys), names.of([19])]);
+  expect(results.map(({ size }) => size)).toEqual([20, 20, 1]);
+  expect(loads).toHaveBeenCalledTimes(20);
+});
+
+test('a load that starts late and takes too long makes the platform count as slow', async () => {
+  const ends: (() => void)[] = [];
+  const { names, loads } = cacheOf(
+    (key) => (key < 10 ? new Promise((end) => ends.push(() => end('name'))) : forever()),
+    200,
+  );
+  const first = names.of(Array.from({ length: 11 }, (_, index) => index));
+  await expect.poll(() => ends.length).toBe(10);
+  for (const end of ends) end();
+  await first;
+  expect(loads).toHaveBeenCalledTimes(11);
+  await expect
+    .poll(async () => {
+      const began = performance.now();
+      await names.of([2_000]);
+      return performance.now() - began;
+    })
+    .toBeLessThan(100);
 });
