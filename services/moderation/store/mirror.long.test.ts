@@ -94,7 +94,7 @@ const agreement = { banId: 1, restriction: undefined, writtenId: null, origin: '
 const queue = (on: Queryable, tasks: MirrorTasks) => new QueueStore(on, tasks.table);
 
 const due: [string, Run, string[]][] = [
-  ['universes', (on) => universes.claimUniverse(on, 1), ['mirrored_universes_due']],
+  ['universes', (on) => universes.claimUniverse(on, 1, true), ['mirrored_universes_due']],
   ['tasks of restrictions', (on) => queue(on, RESTRICTION_TASKS).due('', 100, 2), ['restriction_tasks_due']],
   ['tasks of timeouts', (on) => queue(on, TIMEOUT_TASKS).due('', 100, 2), ['timeout_tasks_due']],
   ['timeouts to extend', (on) => timeouts.findRenewals(on, BATCH), ['timeouts_renewed']],
@@ -116,6 +116,8 @@ const statements: [string, Run][] = [
   ['renewUniverse', (on) => universes.renewUniverse(on, check, 1)],
   ['endCheck', (on) => universes.endCheck(on, check, { nextMs: 1, logReadTo: null, error: null })],
   ['endReconciliation', (on) => universes.endReconciliation(on, check, { compared: 1, drifted: 0, startedAt: now })],
+  ['postponeReconciliation', (on) => universes.postponeReconciliation(on, check, { error: '', startedAt: now })],
+  ['needReconciliation', (on) => universes.needReconciliation(on, check)],
   ['requestReconciliation', (on) => universes.requestReconciliation(on, GUILD)],
   ['listReconciliations', (on) => drift.listReconciliations(on, GUILD)],
   ['storeUniverses', (on) => universes.storeUniverses(on, { guildId: GUILD, universeIds: [], excludeAlts: true })],

@@ -68,7 +68,7 @@ export interface UniverseCheck extends MirroredUniverse {
   guildId: string;
   lease: string;
   logReadTo: Date | null;
-  /** True if all bans are to be compared. */
+  /** True if all bans are to be compared in this reading. */
   isReconciling: boolean;
   /** True before the first comparison. */
   isNew: boolean;
@@ -79,8 +79,21 @@ const DUE = `run_at <= (SELECT clock_timestamp()) AND (leased_until IS NULL OR l
 /** The number of due universes that a process tries to lease, in case other processes lease some of them first. */
 const MAX_TRIED = 20;
 
-/** Leases the universe that is due for longest; undefined if there is none. */
-export async function claimUniverse(on: Queryable, leaseMs: number): Promise<UniverseCheck | undefined> {
+/** True if another universe of the guild `$1` than `$2` is being compared. */
+const IS_OTHER_COMPARING = `EXISTS (
+  SELECT FROM moderation.mirrored_universes AS other
+  WHERE other.guild_id = $1 AND other.universe_id <> $2 AND other.is_comparing
+    AND other.leased_until > (SELECT clock_timestamp()))`;
+
+/**
+ * Leases the universe that is due for longest; undefined if there is none. Its bans are to be compared if that is due,
+ * `mayReconcile` is true, and no other universe of the guild is being compared; otherwise only its log is to be read.
+ */
+export async function claimUniverse(
+  on: Queryable,
+  leaseMs: number,
+  mayReconcile: boolean,
+): Promise<UniverseCheck | undefined> {
   const due = await on.query<Pick<UniverseCheck, 'guildId' | 'universeId'>>(
     `SELECT guild_id AS "guildId", universe_id AS "universeId" FROM moderation.mirrored_universes
      WHERE ${DUE} ORDER BY run_at LIMIT ${MAX_TRIED}`,
@@ -89,19 +102,33 @@ export async function claimUniverse(on: Queryable, leaseMs: number): Promise<Uni
     // Not in one statement with the SELECT: with Citus each copy of the table would choose its universe for itself.
     const [claimed] = await on.query<UniverseCheck>(
       `UPDATE moderation.mirrored_universes
-       SET holder = $4::uuid, leased_until = clock_timestamp() + $3::float8 * interval '1 millisecond'
+       SET holder = $4::uuid, leased_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
+         is_comparing = $5 AND reconcile_at <= (SELECT clock_timestamp()) AND NOT ${IS_OTHER_COMPARING}
        WHERE guild_id = $1 AND universe_id = $2 AND ${DUE}
        RETURNING guild_id AS "guildId", universe_id AS "universeId", exclude_alts AS "excludeAlts",
-         holder::text AS lease, log_read_to AS "logReadTo", reconcile_at <= (SELECT clock_timestamp()) AS "isReconciling",
+         holder::text AS lease, log_read_to AS "logReadTo", is_comparing AS "isReconciling",
          reconciled_at IS NULL AS "isNew"`,
-      [guildId, universeId, leaseMs, randomUUID()],
+      [guildId, universeId, leaseMs, randomUUID(), mayReconcile],
     );
+    if (claimed?.isReconciling && (await yieldComparison(on, claimed))) return { ...claimed, isReconciling: false };
     if (claimed) return claimed;
   }
   return undefined;
 }
 
 const HELD = 'guild_id = $1 AND universe_id = $2 AND holder = $3';
+
+/**
+ * Gives up a comparison that was just claimed if another universe of the guild is being compared. Two concurrent claims do
+ * not see each other, but after both are committed at least one of them sees the other here.
+ */
+async function yieldComparison(on: Queryable, { guildId, universeId, lease }: UniverseCheck): Promise<boolean> {
+  const rows = await on.query(
+    `UPDATE moderation.mirrored_universes SET is_comparing = false WHERE ${HELD} AND ${IS_OTHER_COMPARING} RETURNING 1`,
+    [guildId, universeId, lease],
+  );
+  return rows.length > 0;
+}
 
 /** Extends the lease of a universe. Returns false if it was lost. */
 export async function renewUniverse(
@@ -131,34 +158,58 @@ export async function endCheck(
   { nextMs, logReadTo, error }: CheckEnd,
 ): Promise<void> {
   await on.query(
-    `UPDATE moderation.mirrored_universes SET holder = NULL, leased_until = NULL, last_error = $6, log_read_to = $5,
+    `UPDATE moderation.mirrored_universes SET holder = NULL, leased_until = NULL, is_comparing = false, last_error = $6,
+       log_read_to = $5,
        run_at = clock_timestamp() + $4::float8 * interval '1 millisecond'
      WHERE ${HELD}`,
     [guildId, universeId, lease, nextMs, logReadTo, error],
   );
 }
 
-/** Stores the end of a comparison of all bans, and when the next one is due: in the night after the coming one. */
+/** When the next comparison is due: tomorrow night, or now if one was requested after `startedAt`. */
+const nextComparison = (startedAt: string, random: string) => `CASE WHEN reconcile_at > ${startedAt} THEN reconcile_at
+  ELSE date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * ${random}::float8) * interval '1 hour' END`;
+
+/** Stores the end of a comparison of all bans, and when the next one is due. */
 export async function endReconciliation(
   on: Queryable,
   { guildId, universeId, lease }: UniverseCheck,
   { compared, drifted, startedAt }: { compared: number; drifted: number; startedAt: Date },
 ): Promise<void> {
   await on.query(
-    `UPDATE moderation.mirrored_universes SET reconciled_at = now, compared = $4, drifted = $5,
-       -- A comparison that was requested meanwhile stays due.
-       reconcile_at = CASE WHEN reconcile_at > $6 THEN reconcile_at ELSE next_at END
-     FROM (SELECT clock_timestamp() AS now,
-       date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * $7::float8) * interval '1 hour' AS next_at) AS clock
+    `UPDATE moderation.mirrored_universes SET reconciled_at = clock_timestamp(), compared = $4, drifted = $5,
+       compare_error = NULL, reconcile_at = ${nextComparison('$6', '$7')}
      WHERE ${HELD}`,
     [guildId, universeId, lease, compared, drifted, startedAt, Math.random()],
+  );
+}
+
+/** Stores why a comparison was given up, and when the next one is due. */
+export async function postponeReconciliation(
+  on: Queryable,
+  { guildId, universeId, lease }: UniverseCheck,
+  { error, startedAt }: { error: string; startedAt: Date },
+): Promise<void> {
+  await on.query(
+    `UPDATE moderation.mirrored_universes SET compare_error = $4, reconcile_at = ${nextComparison('$5', '$6')}
+     WHERE ${HELD}`,
+    [guildId, universeId, lease, error, startedAt, Math.random()],
+  );
+}
+
+/** Makes a comparison of all bans of a universe due, because its log cannot be read to the end. */
+export async function needReconciliation(on: Queryable, { guildId, universeId, lease }: UniverseCheck): Promise<void> {
+  await on.query(
+    `UPDATE moderation.mirrored_universes SET reconcile_at = least(reconcile_at, clock_timestamp()) WHERE ${HELD}`,
+    [guildId, universeId, lease],
   );
 }
 
 /** Requests a comparison of all bans of a guild. Returns the guild's universes. */
 export async function requestReconciliation(on: Queryable, guildId: string): Promise<number[]> {
   const rows = await on.query<{ universeId: number }>(
-    `UPDATE moderation.mirrored_universes SET reconcile_at = clock_timestamp(), run_at = clock_timestamp(), last_error = NULL
+    `UPDATE moderation.mirrored_universes SET reconcile_at = clock_timestamp(), run_at = clock_timestamp(),
+       last_error = NULL, compare_error = NULL
      WHERE guild_id = $1 RETURNING universe_id AS "universeId"`,
     [guildId],
   );

@@ -250,7 +250,7 @@ export interface Reconciliation {
 export function listReconciliations(on: Queryable, guildId: string): Promise<Reconciliation[]> {
   return on.query(
     `SELECT universe_id AS "universeId", reconciled_at AS "reconciledAt", compared, drifted, reconcile_at AS "nextAt",
-       last_error AS "lastError"
+       coalesce(last_error, compare_error) AS "lastError"
      FROM moderation.mirrored_universes WHERE guild_id = $1 ORDER BY universe_id LIMIT 100`,
     [guildId],
   );

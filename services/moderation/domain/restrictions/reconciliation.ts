@@ -12,12 +12,22 @@ const BATCH = 500;
 /** The maximum number of events of differences that one comparison records; the others are only counted. */
 const MAX_EVENTS = 100;
 
+/** Thrown for a universe with more restrictions than one comparison reads. */
+export class TooManyRestrictions extends Error {
+  constructor(maxPages: number) {
+    super(`the universe has more than ${maxPages} pages of restrictions`);
+    this.name = 'TooManyRestrictions';
+  }
+}
+
 export interface ReconciliationOptions {
   database: Database;
   restrictions: Restrictions;
   events: ModerationEvents;
   /** Called when players were queued. */
   wake: () => void;
+  /** The maximum number of pages that one comparison reads; 20,000 if left out. */
+  maxPages?: number;
 }
 
 /** The numbers of a comparison of all bans. */
@@ -39,13 +49,16 @@ export class Reconciliation {
     this.#options = options;
   }
 
-  /** Compares everything in a universe. Throws if `signal` is aborted, or if the platform cannot be read. */
+  /**
+   * Compares everything in a universe. Throws if `signal` is aborted, or if the platform cannot be read, and
+   * TooManyRestrictions if there is too much to read.
+   */
   async run(universe: UniverseCheck, signal: AbortSignal): Promise<ReconciliationResult> {
     const differences = new Differences(universe, this.#options);
     /** The players with a restriction, by place. */
     const listed = new Map<number | null, Set<number>>();
     const places = await store.listPlaces(this.#options.database, universe, MAX_PLACES);
-    const pages = { left: MAX_PAGES };
+    const pages = { left: this.#options.maxPages ?? MAX_PAGES };
     for (const placeId of [null, ...places]) {
       listed.set(placeId, await this.#compareListed(universe, { placeId, pages }, differences, signal));
     }
@@ -62,7 +75,7 @@ export class Reconciliation {
     differences: Differences,
     signal: AbortSignal,
   ): Promise<Set<number>> {
-    const { database, restrictions } = this.#options;
+    const { database, restrictions, maxPages = MAX_PAGES } = this.#options;
     const players = new Set<number>();
     let token: string | undefined;
     while (pages.left > 0) {
@@ -75,7 +88,7 @@ export class Reconciliation {
       token = page.next;
       if (token === undefined) return players;
     }
-    throw new Error(`the universe has more than ${MAX_PAGES} pages of restrictions`);
+    throw new TooManyRestrictions(maxPages);
   }
 
   /** Finds restrictions that should be in force and that the platform does not list, and those of ended bans. */

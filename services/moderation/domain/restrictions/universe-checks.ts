@@ -8,7 +8,7 @@ import * as universes from '../../store/mirrored-universes.ts';
 import { findChanged, markForReading } from '../../store/restriction-drift.ts';
 import { readTime } from '../../store/time.ts';
 import type { MirrorTelemetry } from '../../telemetry.ts';
-import type { Reconciliation } from './reconciliation.ts';
+import { type Reconciliation, TooManyRestrictions } from './reconciliation.ts';
 
 const LEASE_MS = 30_000;
 /** How often a lease is renewed while a universe is read. */
@@ -17,6 +17,11 @@ const RENEW_MS = LEASE_MS / 3;
 const RETRY_MS = 15_000;
 /** Entries of the log may appear a little later than others of the same time, so the last ones are read again. */
 const OVERLAP_MS = 60_000;
+/**
+ * The maximum number of universes whose bans a process compares at the same time. It is lower than the number of universes
+ * that it reads, because a comparison may take half an hour, and the logs of others are to be read meanwhile.
+ */
+const MAX_COMPARISONS = 2;
 /** The maximum number of pages of the log in one reading; if there are more, all bans are compared instead. */
 const MAX_LOG_PAGES = 50;
 
@@ -33,11 +38,13 @@ export interface UniverseChecksOptions {
 
 /**
  * Finds out what was changed on the game platform, one universe at a time: it reads the platform's log of changes every
- * few seconds, and compares all bans every night and on demand. Players whose restrictions have changed are queued.
+ * few seconds, and compares all bans every night and on demand, of one universe of a guild at a time. Players whose
+ * restrictions have changed are queued.
  */
 export class UniverseChecks {
   readonly #options: UniverseChecksOptions;
   readonly #stopping = new AbortController();
+  #comparisons = 0;
 
   constructor(options: UniverseChecksOptions) {
     this.#options = options;
@@ -56,7 +63,7 @@ export class UniverseChecks {
   /** Reads the universe that is due for longest. Returns false if none is due. */
   async checkNext(): Promise<boolean> {
     const { database, telemetry, pollSeconds } = this.#options;
-    const universe = await universes.claimUniverse(database, LEASE_MS);
+    const universe = await this.#claim();
     if (!universe) return false;
     const end = { nextMs: pollSeconds * 1_000, logReadTo: universe.logReadTo, error: null };
     try {
@@ -67,8 +74,24 @@ export class UniverseChecks {
       telemetry.checkFailed(universe.guildId, universe.universeId, error);
       const message = (error instanceof Error ? error.message : String(error)).slice(0, 300);
       await universes.endCheck(database, universe, { ...end, nextMs: RETRY_MS, error: message });
+    } finally {
+      if (universe.isReconciling) this.#comparisons -= 1;
     }
     return true;
+  }
+
+  /** Leases the universe that is due for longest, for a comparison only if this process may begin another one. */
+  async #claim(): Promise<universes.UniverseCheck | undefined> {
+    const mayReconcile = this.#comparisons < MAX_COMPARISONS;
+    // Counted before the claim, because other loops claim at the same time.
+    if (mayReconcile) this.#comparisons += 1;
+    let universe: universes.UniverseCheck | undefined;
+    try {
+      universe = await universes.claimUniverse(this.#options.database, LEASE_MS, mayReconcile);
+    } finally {
+      if (mayReconcile && !universe?.isReconciling) this.#comparisons -= 1;
+    }
+    return universe;
   }
 
   async #leased(universe: universes.UniverseCheck): Promise<Date | null> {
@@ -83,7 +106,8 @@ export class UniverseChecks {
   /** Returns the time up to which the log was read. */
   async #check(universe: universes.UniverseCheck, signal: AbortSignal): Promise<Date | null> {
     const log = await this.#readLog(universe, signal);
-    if (universe.isReconciling || !log.isComplete) await this.#reconcile(universe, signal);
+    if (universe.isReconciling) await this.#reconcile(universe, signal);
+    else if (!log.isComplete) await universes.needReconciliation(this.#options.database, universe);
     return log.readTo;
   }
 
@@ -126,9 +150,16 @@ export class UniverseChecks {
   async #reconcile(universe: universes.UniverseCheck, signal: AbortSignal): Promise<void> {
     const { database, reconciliation, telemetry } = this.#options;
     const startedAt = await readTime(database);
-    const { compared, drifted } = await reconciliation.run(universe, signal);
-    await universes.endReconciliation(database, universe, { compared, drifted, startedAt });
-    telemetry.reconciled(universe.guildId, universe.universeId, compared, drifted);
+    try {
+      const { compared, drifted } = await reconciliation.run(universe, signal);
+      await universes.endReconciliation(database, universe, { compared, drifted, startedAt });
+      telemetry.reconciled(universe.guildId, universe.universeId, compared, drifted);
+    } catch (error) {
+      if (!(error instanceof TooManyRestrictions)) throw error;
+      // The next attempt would fail in the same way, after reading as much.
+      await universes.postponeReconciliation(database, universe, { error: error.message, startedAt });
+      telemetry.checkFailed(universe.guildId, universe.universeId, error);
+    }
   }
 }
 

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { Reconciliation, type ReconciliationResult } from './domain/restrictions/reconciliation.ts';
+import { UniverseChecks } from './domain/restrictions/universe-checks.ts';
+import { newGuild } from './fixture.ts';
+import { MirrorFixture } from './fixtures/mirror.ts';
+import { claimUniverse, requestReconciliation, type UniverseCheck } from './store/mirrored-universes.ts';
+import { listReconciliations } from './store/restriction-drift.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const EQUAL: ReconciliationResult = { compared: 0, drifted: 0 };
+
+const fixture = new MirrorFixture();
+let lastUniverse = 60_000;
+
+beforeAll(() => fixture.start());
+beforeEach(() => fixture.rows('DELETE FROM moderation.mirrored_universes'));
+afterAll(() => fixture.stop());
+
+async function mirroringGuild(universes: number): Promise<string> {
+  const guildId = newGuild();
+  const universeIds = Array.from({ length: universes }, () => ++lastUniverse);
+  await fixture.mirror({ guildId, universeIds, excludeAlts: false });
+  return guildId;
+}
+
+/** A comparison that lasts until `end` is called. */
+class HeldComparisons {
+  readonly running = new Set<UniverseCheck>();
+  readonly ended = new Set<number>();
+  maxRunning = 0;
+  #held = Promise.withResolvers<void>();
+
+  async run(universe: UniverseCheck): Promise<ReconciliationResult> {
+    this.running.add(universe);
+    this.maxRunning = Math.max(this.maxRunning, this.running.size);
+    await this.#held.promise;
+    this.running.delete(universe);
+    this.ended.add(universe.universeId);
+    return EQUAL;
+  }
+
+  end(): void {
+    this.#held.resolve();
+    this.#held = Promise.withResolvers();
+  }
+}
+
+/** Starts loops that read one universe each. `done` is the number of those that have ended. */
+function startLoops(processes: UniverseChecks[], loops: number) {
+  const state = { done: 0, all: Promise.resolve<unknown>(undefined) };
+  const checks = processes.flatMap((process) => Array.from({ length: loops }, () => process.checkNext()));
+  state.all = Promise.all(checks.map((check) => check.then(() => state.done++)));
+  return state;
+}
+
+/** Lets loops read universes again and again until four of them are compared. */
+async function compareAll(processes: UniverseChecks[], loops: number, reconciliation: HeldComparisons): Promise<void> {
+  while (reconciliation.ended.size < 4) {
+    const started = startLoops(processes, loops);
+    await expect.poll(() => started.done + reconciliation.running.size).toBe(processes.length * loops);
+    reconciliation.end();
+    await started.all;
+    await fixture.advance(MINUTE);
+  }
+}
+
+test('two of four loops compare universes, and the others read the logs of universes whose comparison is due', async () => {
+  for (let guild = 0; guild < 4; guild++) await mirroringGuild(1);
+  const reconciliation = new HeldComparisons();
+  const checks = new UniverseChecks({ ...fixture.checkOptions, reconciliation });
+  const loops = startLoops([checks], 4);
+  await expect.poll(() => [loops.done, reconciliation.running.size]).toEqual([2, 2]);
+  const read = await fixture.rows('SELECT FROM moderation.mirrored_universes WHERE log_read_to IS NOT NULL');
+  expect(read).toHaveLength(2);
+  reconciliation.end();
+  await loops.all;
+  await compareAll([checks], 4, reconciliation);
+  expect(reconciliation.ended.size).toBe(4);
+  expect(reconciliation.maxRunning).toBe(2);
+});
+
+test('of a guild one universe is compared at a time, also by several processes, and each in its turn', async () => {
+  await mirroringGuild(4);
+  const reconciliation = new HeldComparisons();
+  const processes = Array.from({ length: 4 }, () => new UniverseChecks({ ...fixture.checkOptions, reconciliation }));
+  await compareAll(processes, 2, reconciliation);
+  expect(reconciliation.ended.size).toBe(4);
+  expect(reconciliation.maxRunning).toBe(1);
+});
+
+test('of two concurrent claims for one guild that do not see each other only one compares', async () => {
+  const guildId = await mirroringGuild(2);
+  const second = lastUniverse;
+  const moveSecond = (time: string) =>
+    fixture.rows('UPDATE moderation.mirrored_universes SET run_at = $1 WHERE universe_id = $2', [time, second]);
+  await moveSecond('2100-01-01');
+  const [begun, commit] = [Promise.withResolvers<Queryable>(), Promise.withResolvers<void>()];
+  const committed = fixture.database.transaction(async (transaction) => {
+    begun.resolve(transaction);
+    await commit.promise;
+  });
+  const transaction = await begun.promise;
+  let statements = 0;
+  let other: UniverseCheck | undefined;
+  // The first claim has updated its row, and is committed only after the other claim.
+  const on: Queryable = {
+    query: async (text, values) => {
+      if (++statements < 3) return transaction.query(text, values);
+      await moveSecond('2000-01-01');
+      other = await claimUniverse(fixture.database, MINUTE, true);
+      commit.resolve();
+      await committed;
+      return fixture.database.query(text, values);
+    },
+  };
+  const one = await claimUniverse(on, MINUTE, true);
+  commit.resolve();
+  expect(one).toMatchObject({ guildId, universeId: second - 1, isReconciling: false });
+  expect(other).toMatchObject({ guildId, universeId: second, isReconciling: true });
+});
+
+test('a universe with too many restrictions is compared again in the next night, with an error, and its log is read meanwhile', async () => {
+  const guildId = await mirroringGuild(1);
+  const comparisons = new Reconciliation({ ...fixture.reconciliationOptions, maxPages: 0 });
+  let runs = 0;
+  const reconciliation: Pick<Reconciliation, 'run'> = {
+    run: (universe, signal) => {
+      runs++;
+      return comparisons.run(universe, signal);
+    },
+  };
+  const checks = new UniverseChecks({ ...fixture.checkOptions, reconciliation });
+  const state = async () => (await listReconciliations(fixture.database, guildId))[0];
+  await checks.checkNext();
+  const failed = await state();
+  expect(failed).toMatchObject({ reconciledAt: null, lastError: 'the universe has more than 0 pages of restrictions' });
+  expect((failed?.nextAt.getTime() ?? 0) - fixture.clock.now()).toBeGreaterThan(2 * HOUR);
+  await fixture.advance(MINUTE);
+  expect(await checks.checkNext()).toBe(true);
+  expect(runs).toBe(1);
+  expect(await state()).toEqual(failed);
+  await fixture.advance(30 * HOUR);
+  await checks.checkNext();
+  expect(runs).toBe(2);
+  await requestReconciliation(fixture.database, guildId);
+  expect(await state()).toMatchObject({ lastError: null });
+  await fixture.checks.checkNext();
+  expect(await state()).toMatchObject({ lastError: null, compared: 0 });
+});
