@@ -19,11 +19,14 @@ export const EXCLUDED: Readonly<Record<string, Exclusion>> = {
   },
   'deploy/migrate.test.ts': { reason: 'migrates a database without Citus, whose messages name other sessions' },
   'services/activity/heartbeats.long.test.ts': { reason: PLANS, tests: /^heartbeats of / },
-  'services/activity/store/reads.test.ts': { reason: PLANS, tests: /the list of (?:all|ended) sessions/ },
+  'services/activity/store/reads.test.ts': {
+    reason: PLANS,
+    tests: /the list of (?:all|ended) sessions|^counting the commands/,
+  },
   'services/activity/store/store.test.ts': {
     reason: PLANS,
     tests:
-      /(?:saveAdmissions|insert(?:Server|Shared)Command(?:, late)?|insertGame|leaseCommands|readUnacknowledged|endSilent|claimExpiredCommands) uses only|generic plan of|^retention finds/,
+      /(?:saveAdmissions|reserveCommands|insert(?:Server|Shared)Command(?:, late)?|insertGame|leaseCommands|readUnacknowledged|endSilent|claimExpiredCommands) uses only|generic plan of|^retention finds/,
   },
   'services/activity/store/wake-ups.long.test.ts': { reason: PLANS, tests: /^a request for|^retention/ },
   'services/auth/events.test.ts': { reason: PLANS, tests: /^on 100,000 keys the search/ },
