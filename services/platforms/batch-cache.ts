@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { currentPurpose, type Purpose } from '#kit/context.ts';
+import { currentPurpose, type Purpose, requestContext } from '#kit/context.ts';
 import type { Freshness } from '#kit/resilience/cache.ts';
 import { maxEntries } from '#kit/resilience/max-entries.ts';
 
@@ -43,7 +43,8 @@ interface Gathered<Value> {
  * purpose. Different purposes load separately, so that a request never waits for a job's call, which has a lower
  * priority. Batches are not formed across callers, because each call to a platform has to count for its own guild and
  * purpose. Background work is the exception with `gatherMs`: hundreds of members who join in many guilds within a minute
- * would otherwise use up the platform's limit on calls with one user each. Such a load counts for the first guild.
+ * would otherwise use up the platform's limit on calls with one user each. Such a load counts for no guild, so that a guild
+ * that has used up its share of the limit does not delay others.
  */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
@@ -123,7 +124,7 @@ export class BatchCache<Value> {
     this.#gathered = undefined;
     this.#nextLoadAt = performance.now() + gatherMs;
     try {
-      const loads = await Promise.all(inBatches(keys, batch).map((part) => this.#load(part)));
+      const loads = await forNoGuild(() => Promise.all(inBatches(keys, batch).map((part) => this.#load(part))));
       return new Map(loads.flatMap((loaded) => [...loaded]));
     } finally {
       for (const key of keys) this.#loading.background.delete(key);
@@ -141,6 +142,14 @@ export class BatchCache<Value> {
     }
     return new Map([...values].map(([key, value]) => [key, { value, loadedAt }]));
   }
+}
+
+/** Runs work whose calls to a platform count for no guild. */
+function forNoGuild<Result>(work: () => Result): Result {
+  const context = requestContext.getStore();
+  if (!context) return work();
+  const { guildId: _guildId, ...others } = context;
+  return requestContext.run(others, work);
 }
 
 /** Splits a list into batches of at most `size` items. */

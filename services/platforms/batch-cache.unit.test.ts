@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { withPurpose } from '#kit/context.ts';
+import { requestContext, withPurpose } from '#kit/context.ts';
 import { BatchCache } from './batch-cache.ts';
 
 type Load = (keys: readonly number[]) => Promise<ReadonlyMap<number, string>>;
@@ -67,6 +67,21 @@ test('background work loads together what is requested within the time to gather
   const values = await Promise.all([get(2), get(3, 2), get(4, 5), cache.get([6])]);
   expect(values.map((found) => [...found.keys()])).toEqual([[2], [3, 2], [4, 5], [6]]);
   expect(load.mock.calls).toEqual([[[1]], [[6]], [[2, 3, 4]], [[5]]]);
+});
+
+test('a load for background work of several guilds counts for none of them, a load for a caller for its own', async () => {
+  const guilds: (string | undefined)[] = [];
+  const load: Load = (keys) => {
+    guilds.push(requestContext.getStore()?.guildId);
+    return name(keys);
+  };
+  const options = { ttlMs: 1000, max: 9, batch: 3, clock: new ManualClock(), load, isCacheable: () => true };
+  const cache = new BatchCache({ ...options, gatherMs: 20 });
+  const get = (guildId: string, key: number) =>
+    requestContext.run({ requestId: 'test', route: 'test', guildId }, () => cache.get([key]));
+  await withPurpose('background', () => Promise.all([get('one', 1), get('two', 2)]));
+  await get('one', 3);
+  expect(guilds).toEqual([undefined, 'one']);
 });
 
 test('a load of gathered keys that fails fails for its callers only', async () => {

@@ -109,7 +109,7 @@ export class CallBudget {
     try {
       return await call();
     } finally {
-      this.#release(caller.id);
+      this.#release(caller);
     }
   }
 
@@ -138,7 +138,7 @@ export class CallBudget {
       const wait = await this.#acquire(caller);
       if (wait === 0) break;
       if (performance.now() + wait > until) {
-        this.#release(caller.id);
+        this.#release(caller);
         throw this.#reject(caller);
       }
       await sleep(wait);
@@ -157,14 +157,14 @@ export class CallBudget {
     const wait = await this.#shared.run((redis) => this.#sharedSlots(redis).acquire(caller));
     if (wait === undefined) return this.#own.acquire(caller);
     // The process's own share counts the call too, in case Redis becomes unavailable while the call is in flight.
-    if (wait === 0) this.#own.occupy(caller.id);
+    if (wait === 0) this.#own.occupy(caller);
     return wait;
   }
 
   /** Releases a slot without waiting for Redis: if the command is lost, the slot becomes free when its lease ends. */
-  #release(id: string): void {
-    void this.#own.release(id);
-    void this.#shared.run((redis) => this.#sharedSlots(redis).release(id));
+  #release(caller: Caller): void {
+    void this.#own.release(caller);
+    void this.#shared.run((redis) => this.#sharedSlots(redis).release(caller));
   }
 
   #sharedSlots(redis: RedisClient): RedisSlots {

@@ -2,12 +2,16 @@ import { performance } from 'node:perf_hooks';
 import { PURPOSES } from '#kit/context.ts';
 import {
   type Allowance,
+  assuredOf,
+  CALLING_MS,
   type Caller,
+  type CallerName,
   type CallSlots,
   leaseOf,
   MAX_WAIT_MS,
   releaseDelayOf,
   reserveOf,
+  shareOf,
 } from './slots.ts';
 
 interface WaitingCaller extends Caller {
@@ -18,7 +22,14 @@ interface WaitingCaller extends Caller {
   expiresAt: number;
 }
 
+/** An occupied slot: the guild of its call, and when the slot becomes free. */
+interface OccupiedSlot {
+  guildId: string;
+  until: number;
+}
+
 const GRACE_MS = 1_000;
+const MIN_WAIT_FOR_SHARE_MS = 100;
 
 /**
  * Grants the slots of a call budget (our own rate limit for a platform), counted in the memory of this process alone.
@@ -26,11 +37,13 @@ const GRACE_MS = 1_000;
 export class MemorySlots implements CallSlots {
   readonly #allowance: Allowance;
   readonly #now: () => number;
-  /** When the occupied slot of each call becomes free, by caller ID. */
-  readonly #occupied = new Map<string, number>();
+  /** The occupied slots by caller ID. */
+  readonly #occupied = new Map<string, OccupiedSlot>();
   readonly #waiting = new Map<string, WaitingCaller>();
   /** The current round by purpose, and the next round by purpose and guild. */
   readonly #rounds = new Map<string, number>();
+  /** The two guilds that called last, the latest at the end, and when. */
+  readonly #guilds = new Map<string, number>();
   #arrivals = 0;
 
   /** `now` returns milliseconds since any fixed point in time. */
@@ -42,31 +55,69 @@ export class MemorySlots implements CallSlots {
   async acquire(caller: Caller): Promise<number> {
     const now = this.#now();
     this.#removeExpired(now);
+    this.#noteGuild(caller.guildId, now);
+    if (this.#exceedsShare(caller)) return this.#waitForShare(caller, now);
     const own = this.#enqueue(caller);
     const { slots, windowMs } = this.#allowance;
     const free = slots - this.#occupied.size - reserveOf(this.#allowance, caller.purpose);
     const rank = this.#rankOf(own);
     if (rank < free) {
       this.#waiting.delete(caller.id);
-      this.occupy(caller.id);
+      this.occupy(caller);
       this.#rounds.set(caller.purpose, own.round);
       return 0;
     }
-    const next = [...this.#occupied.values()].sort((left, right) => left - right)[rank - free];
+    const next = [...this.#occupied.values()].map(({ until }) => until).sort((left, right) => left - right)[
+      rank - free
+    ];
     const longest = Math.min(MAX_WAIT_MS, 100 + (windowMs * rank) / slots);
     const wait = Math.max(10, Math.min(longest, (next ?? Infinity) - now));
     own.expiresAt = now + wait + GRACE_MS;
     return wait;
   }
 
-  async release(id: string): Promise<void> {
+  async release({ id, guildId }: CallerName): Promise<void> {
     this.#waiting.delete(id);
-    if (this.#occupied.has(id)) this.#occupied.set(id, this.#now() + releaseDelayOf(this.#allowance));
+    if (this.#occupied.has(id)) {
+      this.#occupied.set(id, { guildId, until: this.#now() + releaseDelayOf(this.#allowance) });
+    }
   }
 
   /** Occupies a slot in memory for a call that Redis has allowed. */
-  occupy(id: string): void {
-    this.#occupied.set(id, this.#now() + leaseOf(this.#allowance));
+  occupy({ id, guildId }: CallerName): void {
+    const now = this.#now();
+    this.#noteGuild(guildId, now);
+    this.#occupied.set(id, { guildId, until: now + leaseOf(this.#allowance) });
+  }
+
+  #noteGuild(guildId: string, now: number): void {
+    if (guildId === '') return;
+    this.#guilds.delete(guildId);
+    this.#guilds.set(guildId, now);
+    for (const [guild, at] of this.#guilds) {
+      if (this.#guilds.size > 2 || at <= now - CALLING_MS) this.#guilds.delete(guild);
+    }
+  }
+
+  /** True if the guild occupies as many slots as it may, as in acquire.lua. */
+  #exceedsShare({ id, guildId, purpose }: Caller): boolean {
+    if (assuredOf(this.#allowance) === 0 || guildId === '' || this.#guilds.size < 2) return false;
+    const free = this.#allowance.slots - this.#occupied.size;
+    const isAhead = (other: Caller) =>
+      other.guildId === guildId && PURPOSES.indexOf(other.purpose) <= PURPOSES.indexOf(purpose);
+    const queued = this.#waiting.has(id) ? 0 : [...this.#waiting.values()].filter(isAhead).length;
+    return this.#placesOf(guildId).length + queued >= shareOf(this.#allowance, free, purpose);
+  }
+
+  /** Removes the caller from the queue, so that it delays no caller of another guild; returns when it tries again. */
+  #waitForShare({ id, guildId }: Caller, now: number): number {
+    this.#waiting.delete(id);
+    const next = Math.min(...this.#placesOf(guildId).map(({ until }) => until));
+    return Math.max(MIN_WAIT_FOR_SHARE_MS, Math.min(MAX_WAIT_MS, next - now));
+  }
+
+  #placesOf(guildId: string): OccupiedSlot[] {
+    return [...this.#occupied.values()].filter((slot) => slot.guildId === guildId);
   }
 
   /**
@@ -85,7 +136,7 @@ export class MemorySlots implements CallSlots {
   }
 
   #removeExpired(now: number): void {
-    for (const [id, until] of this.#occupied) if (until <= now) this.#occupied.delete(id);
+    for (const [id, { until }] of this.#occupied) if (until <= now) this.#occupied.delete(id);
     for (const [id, { expiresAt }] of this.#waiting) if (expiresAt <= now) this.#waiting.delete(id);
   }
 

@@ -3,7 +3,10 @@ import type { RedisClient } from '#kit/redis/client.ts';
 import { Script } from './script.ts';
 import {
   type Allowance,
+  assuredOf,
+  CALLING_MS,
   type Caller,
+  type CallerName,
   type CallSlots,
   leaseOf,
   MAX_WAIT_MS,
@@ -20,15 +23,14 @@ const RELEASE = new Script('release');
  */
 export class RedisSlots implements CallSlots {
   readonly #redis: RedisClient;
-  readonly #keys: string[];
+  readonly #prefix: string;
   readonly #allowance: Allowance;
 
   /** `name` identifies the call budget in Redis keys and must contain no secret. */
   constructor({ redis, name, allowance }: { redis: RedisClient; name: string; allowance: Allowance }) {
     this.#redis = redis;
-    // These Redis keys must not be renamed, so that processes of two versions share the budget during an update. The
-    // braces put all keys into one slot of a Redis Cluster.
-    this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
+    // The braces put all keys into one slot of a Redis Cluster.
+    this.#prefix = `{budget:${name}}`;
     this.#allowance = allowance;
   }
 
@@ -36,10 +38,17 @@ export class RedisSlots implements CallSlots {
     const { slots, windowMs } = this.#allowance;
     const reserve = reserveOf(this.#allowance, purpose);
     const values = [id, PURPOSES.indexOf(purpose), guildId, slots, reserve, leaseOf(this.#allowance)];
-    return Number(await ACQUIRE.run(this.#redis, this.#keys, [...values, windowMs, MAX_WAIT_MS]));
+    const limits = [windowMs, MAX_WAIT_MS, assuredOf(this.#allowance), CALLING_MS];
+    return Number(await ACQUIRE.run(this.#redis, this.#keysOf(guildId), [...values, ...limits]));
   }
 
-  async release(id: string): Promise<void> {
-    await RELEASE.run(this.#redis, this.#keys, [id, releaseDelayOf(this.#allowance)]);
+  async release({ id, guildId }: CallerName): Promise<void> {
+    await RELEASE.run(this.#redis, this.#keysOf(guildId), [id, releaseDelayOf(this.#allowance)]);
+  }
+
+  /** These Redis keys must not be renamed, so that processes of two versions share the budget during an update. */
+  #keysOf(guildId: string): string[] {
+    const names = ['places', 'waiting', 'seen', 'turns', `places:${guildId}`, 'guilds'];
+    return names.map((name) => `${this.#prefix}:${name}`);
   }
 }

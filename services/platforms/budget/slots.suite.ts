@@ -13,7 +13,7 @@ interface Time {
   sleep(milliseconds: number): Promise<unknown>;
 }
 
-const REAL_TIME: Time = { now: () => performance.now(), sleep };
+export const REAL_TIME: Time = { now: () => performance.now(), sleep };
 
 /**
  * Tests an implementation of CallSlots with windows of a second. `create` returns an implementation whose slots are all
@@ -32,7 +32,7 @@ export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, ti
   async function acquisitionOrder(slots: CallSlots, holders: Caller[], waiting: Caller[]): Promise<Caller[]> {
     const order: Caller[] = [];
     const left = new Set(waiting);
-    for (const holder of holders) await slots.release(holder.id);
+    for (const holder of holders) await slots.release(holder);
     const until = time.now() + 15_000;
     while (left.size > 0 && time.now() < until) {
       await time.sleep(20);
@@ -40,7 +40,7 @@ export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, ti
         if ((await slots.acquire(one)) > 0) continue;
         order.push(one);
         left.delete(one);
-        await slots.release(one.id);
+        await slots.release(one);
       }
     }
     return order;
@@ -63,8 +63,7 @@ export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, ti
 
   test('a waiting caller tries again within a window, or sooner if a slot becomes free sooner', async () => {
     const { slots, holders } = await occupied(2);
-    await slots.release(holders[0]?.id ?? '');
-    await slots.release(holders[1]?.id ?? '');
+    for (const holder of holders) await slots.release(holder);
     const wait = await slots.acquire(caller('1'));
     expect(wait).toBeGreaterThanOrEqual(10);
     expect(wait).toBeLessThanOrEqual(1_100);
@@ -112,7 +111,7 @@ export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, ti
     const released = caller('1');
     const died = caller('2');
     for (const one of [released, died]) await slots.acquire(one);
-    await slots.release(released.id);
+    await slots.release(released);
     const last = caller('3');
     expect(await slots.acquire(last)).toBeGreaterThan(0);
     // The caller that stopped waiting is skipped as soon as it should have tried again.

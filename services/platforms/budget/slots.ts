@@ -13,6 +13,9 @@ export interface Caller {
   purpose: Purpose;
 }
 
+/** Identifies a call that waits for a slot or has one. */
+export type CallerName = Pick<Caller, 'id' | 'guildId'>;
+
 /** The rate limit of a platform: at most `slots` calls within any period of `windowMs`. */
 export interface Allowance {
   slots: number;
@@ -23,6 +26,11 @@ export interface Allowance {
  * Enforces the rate limit of a platform. A call occupies a slot from the moment it is allowed until one window after
  * its response. Even if the request is delayed on its way, the platform therefore never receives more calls within a
  * window than there are slots.
+ *
+ * If the window is longer than callers wait, rotation alone does not help a guild: all slots may be occupied for a minute
+ * by calls that another guild made before. Then a guild occupies at most as many slots as it leaves free, or a tenth of
+ * all. A call above this share waits outside the queue, where it delays no call of another guild. A guild may occupy all
+ * slots while no other one calls.
  */
 export interface CallSlots {
   /**
@@ -31,7 +39,7 @@ export interface CallSlots {
    */
   acquire(caller: Caller): Promise<number>;
   /** Releases the slot of a call. Called after the response, or when the caller gives up waiting. */
-  release(id: string): Promise<void>;
+  release(caller: CallerName): Promise<void>;
 }
 
 /** Milliseconds that are added to a rate limit window, because Redis counts whole milliseconds. */
@@ -40,6 +48,13 @@ const MARGIN_MS = 5;
 const MAX_CALL_MS = 11_000;
 /** The maximum time, in milliseconds, after which a waiting caller has to try again. */
 export const MAX_WAIT_MS = 2_000;
+/** The longest window, in milliseconds, within which each waiting call gets a slot before its caller gives up. */
+const MAX_ROTATION_MS = 5_000;
+/**
+ * The time, in milliseconds, for which a guild counts as one that calls. It is much longer than a window, because a guild
+ * that calls a few times an hour has to find free slots, too.
+ */
+export const CALLING_MS = 3_600_000;
 
 /** Returns the milliseconds for which a slot stays occupied after the response. */
 export const releaseDelayOf = ({ windowMs }: Allowance) => windowMs + MARGIN_MS;
@@ -50,4 +65,18 @@ export const leaseOf = ({ windowMs }: Allowance) => windowMs + MAX_CALL_MS;
 export function reserveOf({ slots }: Allowance, purpose: Purpose): number {
   if (purpose === 'caller') return 0;
   return Math.floor(slots / (purpose === 'background' ? 10 : 5));
+}
+
+/** Returns the number of slots that a guild may always occupy; 0 if the slots of a guild are not limited. */
+export function assuredOf({ slots, windowMs }: Allowance): number {
+  return windowMs <= MAX_ROTATION_MS ? 0 : Math.max(1, Math.floor(slots / 10));
+}
+
+/**
+ * Returns the number of slots that calls of this purpose may occupy for one guild, while other guilds call too: as many as
+ * are free, without those that more urgent calls of the same guild need.
+ */
+export function shareOf(allowance: Allowance, free: number, purpose: Purpose): number {
+  const share = Math.max(assuredOf(allowance), free);
+  return share - Math.floor((share * reserveOf(allowance, purpose)) / allowance.slots);
 }
