@@ -139,6 +139,18 @@ describe('GET /guilds/:guildId/members/:chatId/roles', () => {
     expect(sync.body.data).toMatchObject({ added: [TABLE], removed: [VERIFIED], unchanged: [OFFICER] });
   });
 
+  test('explanations and dry runs repeated within a minute query the inventory of the member once; a sync queries it again', async () => {
+    await bindItem(TABLE, 'gamepass', 601);
+    const inventories = async () => (await game.calls())['GET /cloud/v2/users/:user/inventory-items'];
+    const sync = (dryRun: boolean) =>
+      fixture.post('/sync/roles', { guild_id: GUILD, chat_id: ADA, dry_run: dryRun }, { at: replica });
+    for (let call = 0; call < 3; call++) expect(await rolesOf(ADA)).toMatchObject([{ action: 'add' }]);
+    for (let call = 0; call < 2; call++) expect((await sync(true)).body.data).toMatchObject({ added: [TABLE] });
+    expect(await inventories()).toBe(1);
+    expect((await sync(false)).body.data).toMatchObject({ added: [TABLE] });
+    expect(await inventories()).toBe(2);
+  });
+
   test('a role that a sync assigned and that has no binding any more will be removed', async () => {
     await fixture.query(
       'INSERT INTO members.grants (guild_id, chat_id, role_id, created_at) VALUES ($1, $2, $3, now())',

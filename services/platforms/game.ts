@@ -82,9 +82,14 @@ export interface GamePlatform {
   ranksIn(userId: number, groupId: number, freshness?: Freshness): Promise<readonly number[]>;
   /**
    * Returns, for each item, whether the user owns the item, in a single request where the platform supports it. Not
-   * cached for callers; cached for up to a minute for background work and for up to ten minutes for jobs.
+   * cached for callers, except for `maxAgeMs` if that is given; cached for up to a minute for background work and for up to
+   * ten minutes for jobs.
    */
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]>;
+  owns(
+    userId: number,
+    items: readonly GameItem[],
+    options?: { maxAgeMs?: number | undefined },
+  ): Promise<(boolean | UnknownOrHidden)[]>;
   /** Returns when the user's account was created. Cached for up to an hour. */
   createdAt(userId: number): Promise<Date | UnknownOrHidden>;
 }

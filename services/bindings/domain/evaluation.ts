@@ -55,6 +55,8 @@ export interface EvaluationScope {
   withNickname?: boolean;
   /** If given, ranks that were read longer ago than this many milliseconds are read again. */
   maxRankAgeMs?: number | undefined;
+  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  maxOwnershipAgeMs?: number | undefined;
   /** The roles for which the ownership of items is not queried; a verdict that depends on ownership is unknown then. */
   withoutOwnership: readonly string[];
   /** True to write the reasons as sentences with the names of groups, ranks and items. */
@@ -84,7 +86,7 @@ export class Evaluation {
   /** Returns the verdicts on the chat roles of each member, in the order of the members. */
   async evaluate(guildId: string, members: readonly Member[], scope: EvaluationScope): Promise<MemberVerdicts[]> {
     const { game, clock, telemetry, deadlineMs = DEADLINE_MS } = this.#options;
-    const { chatRoleIds, rolesOnly, withoutOwnership, withNames = false, maxRankAgeMs } = scope;
+    const { chatRoleIds, rolesOnly, withoutOwnership, withNames = false, maxRankAgeMs, maxOwnershipAgeMs } = scope;
     // The age is converted to a time at once, because reading facts takes time too.
     const freshness = maxRankAgeMs === undefined ? undefined : { since: performance.now() - maxRankAgeMs };
     const bindings = await this.#bindingsOf(guildId, scope);
@@ -95,7 +97,7 @@ export class Evaluation {
     const decidingTargets = rolesOnly ? decidingTargetsOf(byRole, new Set(withoutOwnership), now) : undefined;
     const targets = bindings.flatMap(targetsOf);
     const [facts, names] = await Promise.all([
-      loadFacts(members, targets, { game, deadlineMs, decidingTargets, freshness }),
+      loadFacts(members, targets, { game, deadlineMs, decidingTargets, freshness, maxOwnershipAgeMs }),
       withNames ? loadTargetNames(game, targets) : undefined,
     ]);
     const verdicts = members.map(({ chatId }, index) => {

@@ -49,6 +49,8 @@ export interface FactsOptions {
   decidingTargets?: DecidingTargets | undefined;
   /** How new the ranks must be. */
   freshness?: Freshness | undefined;
+  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  maxOwnershipAgeMs?: number | undefined;
 }
 
 /** Loads the facts about members that the targets depend on, in the order of the members. Never fails. */
@@ -127,12 +129,14 @@ class PlatformQueries {
   readonly #game: GamePlatform;
   readonly #ids: readonly number[];
   readonly #freshness: Freshness | undefined;
+  readonly #maxOwnershipAgeMs: number | undefined;
   readonly #late: AbortSignal;
   readonly #unknownWhenLate: Promise<Unknown>;
 
-  constructor({ game, members, deadlineMs, freshness }: PlatformQueriesOptions) {
+  constructor({ game, members, deadlineMs, freshness, maxOwnershipAgeMs }: PlatformQueriesOptions) {
     this.#game = game;
     this.#freshness = freshness;
+    this.#maxOwnershipAgeMs = maxOwnershipAgeMs;
     this.#ids = members.map(({ gameId }) => gameId);
     this.#late = AbortSignal.timeout(deadlineMs);
     this.#unknownWhenLate = new Promise((resolve) => this.#late.addEventListener('abort', () => resolve('unknown')));
@@ -155,7 +159,9 @@ class PlatformQueries {
   /** Returns which items each member owns; `unknown` for members for whom no items are queried. */
   async ownership(itemsByMember: readonly (readonly GameItem[])[]): Promise<Owned[]> {
     const isNeeded = itemsByMember.map((items) => items.length > 0);
-    const owned = await this.#ofSome(isNeeded, (id, index) => this.#game.owns(id, itemsByMember[index] ?? []));
+    const options = { maxAgeMs: this.#maxOwnershipAgeMs };
+    const query = (id: number, index: number) => this.#game.owns(id, itemsByMember[index] ?? [], options);
+    const owned = await this.#ofSome(isNeeded, query);
     return owned.map((result) => result ?? 'unknown');
   }
 

@@ -83,6 +83,7 @@ const evaluate = z.object({
   withNickname: z.boolean(),
   maxRankAgeMs: z.int().min(0).optional(),
   removedBindingId: numberId('a binding ID').optional(),
+  maxOwnershipAgeMs: z.int().min(0).optional(),
 });
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });

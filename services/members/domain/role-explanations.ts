@@ -9,7 +9,7 @@ import { guildRolesWith } from './guild-roles.ts';
 import { findLink } from './links.ts';
 import { notInGuild } from './rejections.ts';
 import { failureOf, planRoles, type RoleFailure, type RolePlan } from './role-plan.ts';
-import { type EvaluatedMember, evaluate, evaluatedOf, verdictOf } from './verdicts.ts';
+import { type EvaluatedMember, evaluate, evaluatedOf, ONLY_SHOWN, verdictOf } from './verdicts.ts';
 
 export interface ExplainedBinding {
   bindingId: number;
@@ -85,7 +85,7 @@ export class RoleExplanations {
 
   /** Evaluates all role bindings for the member with one call. */
   async #evaluate(guildId: string, account: EvaluatedMember) {
-    const [member] = await evaluate(this.#options.bindings, guildId, [account], { withNames: true });
+    const [member] = await evaluate(this.#options.bindings, guildId, [account], { ...ONLY_SHOWN, withNames: true });
     const roles = member?.roles ?? [];
     const byRole = new Map(roles.map(({ chatRoleId, bindings }) => [chatRoleId, bindings.map(explained)]));
     return { ...evaluatedOf(roles), byRole };

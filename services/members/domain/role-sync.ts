@@ -12,7 +12,16 @@ import { MemberLocks } from './member-locks.ts';
 import { notInGuild } from './rejections.ts';
 import type { RoleChanges } from './role-changes.ts';
 import type { Changes, RoleFailure } from './role-plan.ts';
-import { type BindingNickname, concernsUnverified, evaluate, evaluatedOf, nicknameOf, verdictOf } from './verdicts.ts';
+import {
+  type BindingNickname,
+  concernsUnverified,
+  evaluate,
+  evaluatedOf,
+  nicknameOf,
+  ONLY_SHOWN,
+  type VerdictScope,
+  verdictOf,
+} from './verdicts.ts';
 
 /** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
@@ -91,7 +100,7 @@ export class RoleSync {
 
   async #preview(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const link = await linkOf(this.#options.lookup, guildId, account);
-    const verdicts = await this.#evaluate(guildId, link);
+    const verdicts = await this.#evaluate(guildId, link, ONLY_SHOWN);
     const plan = await this.#options.changes.preview({ guildId, chatId: link.chatId }, evaluatedOf(verdicts));
     if (!plan) throw notInGuild();
     const { add, remove, failed, unchanged } = plan;
@@ -166,8 +175,8 @@ export class RoleSync {
     throw changing();
   }
 
-  async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {
-    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link]);
+  async #evaluate(guildId: string, link: Link, scope?: VerdictScope): Promise<RoleVerdict[]> {
+    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link], scope);
     return verdicts?.roles ?? [];
   }
 }

@@ -42,9 +42,17 @@ export interface VerdictScope {
   withNickname?: boolean;
   /** If given, ranks must not have been read longer ago than this many milliseconds. */
   maxRankAgeMs?: number | undefined;
+  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  maxOwnershipAgeMs?: number | undefined;
   /** The ID of a stored role binding that is ignored as if it were removed. */
   removedBindingId?: number | undefined;
 }
+
+/**
+ * The scope of evaluations that only show something: the ownership of items may be a minute old, because each query of it counts
+ * for a rate limit that all guilds share.
+ */
+export const ONLY_SHOWN: VerdictScope = { maxOwnershipAgeMs: 60_000 };
 
 /**
  * Requests from the bindings service which roles up to 100 members should have; returns one result per member, in the
@@ -57,7 +65,7 @@ export async function evaluate(
   scope: VerdictScope = {},
 ): Promise<MemberVerdicts[]> {
   const { chatRoleIds = [], rolesOnly = false, withoutOwnership = [], withNames = false } = scope;
-  const { planned, withNickname = false, maxRankAgeMs, removedBindingId } = scope;
+  const { planned, withNickname = false, maxRankAgeMs, maxOwnershipAgeMs, removedBindingId } = scope;
   const accounts = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
   const { members: verdicts } = await bindings.evaluate({
     guildId,
@@ -69,6 +77,7 @@ export async function evaluate(
     planned,
     withNickname,
     maxRankAgeMs,
+    maxOwnershipAgeMs,
     removedBindingId,
   });
   // Verdicts for all members must be present, because a missing verdict would look like a role that the member should

@@ -52,6 +52,19 @@ test('callers get no cached results; background work caches for a minute, jobs f
   expect(await calls()).toBe(4);
 });
 
+test('callers that accept old results get those of up to that age, of any purpose', async () => {
+  await start();
+  const game = fixture.robloxWithKey();
+  const calls = async () => (await fixture.game.calls())[INVENTORY];
+  await withPurpose('job', () => game.owns(7001, ITEMS));
+  fixture.clock.advance(59_999);
+  expect(await game.owns(7001, ITEMS, { maxAgeMs: 60_000 })).toEqual(OWNED_BY_ADA);
+  expect(await calls()).toBe(1);
+  fixture.clock.advance(1);
+  await game.owns(7001, ITEMS, { maxAgeMs: 60_000 });
+  expect(await calls()).toBe(2);
+});
+
 test('fifty users take one call each', async () => {
   const users = Array.from({ length: 50 }, (_, index) => ({ id: index + 1, name: `U${index + 1}`, badges: [801] }));
   await start({ world: { game: { users, badges: [{ id: 801, name: 'First Voyage' }] } } });

@@ -36,9 +36,14 @@ export class Ownership {
     this.#clock = clock;
   }
 
-  async of(userId: number, items: readonly GameItem[]): Promise<Owned[]> {
+  /** Results that are at most `maxAgeMs` old are not loaded again, whatever the purpose. */
+  async of(
+    userId: number,
+    items: readonly GameItem[],
+    { maxAgeMs = 0 }: { maxAgeMs?: number | undefined } = {},
+  ): Promise<Owned[]> {
     const purpose = currentPurpose();
-    const known = this.#cachedOf(userId, items, MAX_AGE_MS[purpose]);
+    const known = this.#cachedOf(userId, items, Math.max(maxAgeMs, MAX_AGE_MS[purpose]));
     const missing = new Map(items.map((item) => [itemKey(item), item]));
     for (const key of known.keys()) missing.delete(key);
     if (missing.size > 0) {

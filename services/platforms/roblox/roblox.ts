@@ -85,8 +85,12 @@ export class Roblox implements GamePlatform {
     return this.#ranks.ofOne(userId, groupId, freshness);
   }
 
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]> {
-    return this.#ownership.of(userId, items);
+  owns(
+    userId: number,
+    items: readonly GameItem[],
+    options?: { maxAgeMs?: number | undefined },
+  ): Promise<(boolean | UnknownOrHidden)[]> {
+    return this.#ownership.of(userId, items, options);
   }
 
   /** Returns what the platform reports about the operator's key; null if there is none. Not cached. */

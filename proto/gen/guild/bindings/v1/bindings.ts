@@ -138,7 +138,11 @@ export interface EvaluateRequest {
     | number
     | undefined;
   /** A stored binding that is ignored as if it were removed. */
-  removedBindingId?: number | undefined;
+  removedBindingId?:
+    | number
+    | undefined;
+  /** If set, ownership that was read at most this long ago is not read again. For calls that change nothing. */
+  maxOwnershipAgeMs?: number | undefined;
 }
 
 /** A member of the guild. The age of the chat account is derived from its ID. */
@@ -737,6 +741,7 @@ function createBaseEvaluateRequest(): EvaluateRequest {
     withNickname: false,
     maxRankAgeMs: undefined,
     removedBindingId: undefined,
+    maxOwnershipAgeMs: undefined,
   };
 }
 
@@ -771,6 +776,9 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
     }
     if (message.removedBindingId !== undefined) {
       writer.uint32(80).int64(message.removedBindingId);
+    }
+    if (message.maxOwnershipAgeMs !== undefined) {
+      writer.uint32(88).int64(message.maxOwnershipAgeMs);
     }
     return writer;
   },
@@ -866,6 +874,14 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
             }
 
             message.removedBindingId = longToNumber(reader.int64());
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.maxOwnershipAgeMs = longToNumber(reader.int64());
             continue;
           }
         }
