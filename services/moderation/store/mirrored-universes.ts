@@ -166,9 +166,14 @@ export async function endCheck(
   );
 }
 
-/** When the next comparison is due: tomorrow night, or now if one was requested after `startedAt`. */
-const nextComparison = (startedAt: string, random: string) => `CASE WHEN reconcile_at > ${startedAt} THEN reconcile_at
-  ELSE date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * ${random}::float8) * interval '1 hour' END`;
+/**
+ * Sets when the next comparison is due: tomorrow night, or now if one was requested after `startedAt`. The time is computed in
+ * FROM, because Citus accepts no volatile function in CASE.
+ */
+const setNextComparison = (startedAt: string, random: string) => `
+  reconcile_at = CASE WHEN reconcile_at > ${startedAt} THEN reconcile_at ELSE next_at END
+  FROM (SELECT date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' + (2 + 3 * ${random}::float8) * interval '1 hour'
+    AS next_at) AS clock`;
 
 /** Stores the end of a comparison of all bans, and when the next one is due. */
 export async function endReconciliation(
@@ -178,7 +183,7 @@ export async function endReconciliation(
 ): Promise<void> {
   await on.query(
     `UPDATE moderation.mirrored_universes SET reconciled_at = clock_timestamp(), compared = $4, drifted = $5,
-       compare_error = NULL, reconcile_at = ${nextComparison('$6', '$7')}
+       compare_error = NULL, ${setNextComparison('$6', '$7')}
      WHERE ${HELD}`,
     [guildId, universeId, lease, compared, drifted, startedAt, Math.random()],
   );
@@ -191,7 +196,7 @@ export async function postponeReconciliation(
   { error, startedAt }: { error: string; startedAt: Date },
 ): Promise<void> {
   await on.query(
-    `UPDATE moderation.mirrored_universes SET compare_error = $4, reconcile_at = ${nextComparison('$5', '$6')}
+    `UPDATE moderation.mirrored_universes SET compare_error = $4, ${setNextComparison('$5', '$6')}
      WHERE ${HELD}`,
     [guildId, universeId, lease, error, startedAt, Math.random()],
   );
