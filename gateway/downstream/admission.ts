@@ -36,7 +36,7 @@ export class Admission {
   readonly #guilds: SharedSlots<string>;
   readonly #polls: SharedSlots<string>;
   readonly #unauthenticated: NetworkSlots;
-  readonly #interactions: SlowBodies;
+  readonly #interactions: SlowBodies<Network>;
 
   constructor({ maxInFlight, maxWaitingPolls }: AdmissionOptions) {
     this.#maxInFlight = maxInFlight;
@@ -44,7 +44,7 @@ export class Admission {
     this.#polls = new SharedSlots(maxWaitingPolls, shareOf(maxWaitingPolls, SERVERS_PER_GUILD));
     this.#unauthenticated = new NetworkSlots(maxInFlight, shareOf(maxInFlight));
     const forInteractions = shareOf(maxInFlight);
-    this.#interactions = new SlowBodies(forInteractions, shareOf(forInteractions));
+    this.#interactions = new SlowBodies(new NetworkSlots(forInteractions, shareOf(forInteractions)));
   }
 
   /** The number of requests that count towards `maxInFlight` now. */

@@ -72,6 +72,9 @@ export const consoleService: ServiceDefinition<ConsoleConfig> = {
     });
     const gate = new Gate({ persons, windows, consoleOrigin, maxInFlight: config.MAX_IN_FLIGHT, connections });
     metrics.gauge('console_in_flight_requests', 'Requests in flight', [], (gauge) => gauge.set(gate.inFlight));
+    metrics.gauge('console_receiving_requests', 'Requests whose body is still arriving', [], (gauge) =>
+      gauge.set(gate.receiving),
+    );
     const upstreams = upstreamsOf(service);
     const events = upstreams.events as Upstream;
     const streams = new EventStreams({ auth, events, metrics, log, maxStreams: config.MAX_STREAMS });

@@ -20,7 +20,7 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number];
 
 /**
- * `down`: connections are rejected. `slow`: they are accepted, but nothing responds while the fault lasts. `reset`: they
+ * `down`: connections are refused. `slow`: they are accepted, but nothing responds while the fault lasts. `reset`: they
  * break in the middle of a response. `deaf`: open connections silently drop everything.
  */
 export type Fault = 'down' | 'slow' | 'reset' | 'deaf';

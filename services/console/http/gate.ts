@@ -5,7 +5,7 @@ import type { ClientConnections } from '#kit/downstream/client-connections.ts';
 import { NetworkSlots } from '#kit/downstream/network-slots.ts';
 import { receiveBody } from '#kit/downstream/request-body.ts';
 import { SharedSlots, shareOf } from '#kit/downstream/slots.ts';
-import { SlowBodies } from '#kit/downstream/slow-bodies.ts';
+import { type Slots, SlowBodies } from '#kit/downstream/slow-bodies.ts';
 import { ApiError, asApiError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import type { Caller } from '#proto/gen/guild/auth/v1/console.ts';
@@ -49,7 +49,8 @@ export class Gate {
   readonly #slots: SharedSlots<string>;
   /** Slots of addresses whose person is not known yet. Strangers cannot take those of persons. */
   readonly #strangers: NetworkSlots;
-  readonly #bodies: SlowBodies;
+  readonly #bodies: SlowBodies<string>;
+  readonly #bodiesOfStrangers: SlowBodies<Network>;
 
   constructor(options: GateOptions) {
     const { maxInFlight } = options;
@@ -57,12 +58,18 @@ export class Gate {
     this.#options = options;
     this.#slots = new SharedSlots(Math.max(1, maxInFlight - strangers), MAX_IN_FLIGHT_OF_PERSON);
     this.#strangers = new NetworkSlots(strangers, MAX_IN_FLIGHT_OF_ADDRESS);
-    this.#bodies = new SlowBodies(maxInFlight, shareOf(maxInFlight));
+    this.#bodies = new SlowBodies(new SharedSlots(maxInFlight, MAX_IN_FLIGHT_OF_PERSON));
+    this.#bodiesOfStrangers = new SlowBodies(new NetworkSlots(maxInFlight, shareOf(maxInFlight)));
   }
 
   /** The number of requests in flight. */
   get inFlight(): number {
     return this.#slots.taken + this.#strangers.taken;
+  }
+
+  /** The number of requests whose body is still arriving, without those whose body arrived together with their head. */
+  get receiving(): number {
+    return this.#bodies.count + this.#bodiesOfStrangers.count;
   }
 
   /** Runs `work` for a request that needs no session. Throws if the request is rejected. */
@@ -71,7 +78,7 @@ export class Gate {
     const rejection = writes(request) ? checkOrigin(request, this.#options.consoleOrigin) : undefined;
     if (rejection) throw rejection;
     const body = await this.#bodyOf(browser);
-    return within(this.#strangers, networkOf(address), () => work(callerOf('', address), body));
+    return withSlot(this.#strangers, networkOf(address), () => work(callerOf('', address), body));
   }
 
   /**
@@ -93,10 +100,14 @@ export class Gate {
     if (rejection) throw rejection;
     // A person's connections no longer count towards the share of the address, which others may have too.
     if (person !== undefined) connections.authenticated(request.socket, person);
-    const body = await this.#bodyOf(browser);
+    const body = await this.#bodyOf(browser, person).catch((error: unknown) => {
+      // A session that is not known yet may not exist.
+      if (person === undefined) windows.count('unknown_session', network);
+      throw error;
+    });
     try {
-      if (person !== undefined) return await within(this.#slots, person, () => work(caller, body));
-      return await within(this.#strangers, networkOf(address), () => work(caller, body));
+      if (person !== undefined) return await withSlot(this.#slots, person, () => work(caller, body));
+      return await withSlot(this.#strangers, networkOf(address), () => work(caller, body));
     } catch (thrown) {
       const error = asApiError(thrown);
       if (!isUnknownSession(error)) throw error;
@@ -106,24 +117,23 @@ export class Gate {
     }
   }
 
-  /** Reads the body of a request. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, ClientDisconnected, and UNAVAILABLE if too many bodies are slow. */
-  async #bodyOf({ request, response, address }: BrowserRequest): Promise<Buffer> {
+  /**
+   * Reads the body of a request; `person` is undefined if it is not known. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT,
+   * ClientDisconnected, and UNAVAILABLE if too many bodies are slow.
+   */
+  async #bodyOf({ request, response, address }: BrowserRequest, person?: string): Promise<Buffer> {
     if (!hasBody(request)) return Buffer.alloc(0);
     const reading = receiveBody(request, response, { totalMs: BODY_MS });
-    const body = await this.#bodies.receive(networkOf(address), request, reading);
+    const body = await (person === undefined
+      ? this.#bodiesOfStrangers.receive(networkOf(address), request, reading)
+      : this.#bodies.receive(person, request, reading));
     if (!body) throw overload();
     return body;
   }
 }
 
-/** Slots of which each holder may take some. */
-interface Slots<Holder> {
-  take(holder: Holder): boolean;
-  release(holder: Holder): void;
-}
-
 /** Runs `work` while it holds one of the slots. Throws UNAVAILABLE if the holder has no slot left. */
-async function within<Result, Holder extends Network>(
+async function withSlot<Result, Holder>(
   slots: Slots<Holder>,
   holder: Holder,
   work: () => Promise<Result>,

@@ -16,7 +16,9 @@ const KEY = 'key-1';
 
 /** Events of one guild: three types that occur often, and of each 25,000 events one about a binding and one about a key. */
 async function fill(url: string): Promise<void> {
-  const day = `(now() AT TIME ZONE 'UTC')::date - ${DAYS} + day`;
+  // Read once: the statements must agree also if a day ends between them.
+  const today = `'${new Date().toISOString().slice(0, 10)}'::date`;
+  const day = `${today} - ${DAYS} + day`;
   const statements = [
     `SELECT events.create_partition('log', ${day}) FROM generate_series(1, ${DAYS + 7}) AS day`,
     `INSERT INTO events.log
@@ -27,7 +29,7 @@ async function fill(url: string): Promise<void> {
      FROM generate_series(1, ${DAYS}) AS day, generate_series(1, ${PER_DAY}) AS n`,
     `INSERT INTO events.days
      SELECT '${GUILD}', ${day}, (day - 1) * ${PER_DAY} + 1 FROM generate_series(1, ${DAYS}) AS day`,
-    `INSERT INTO events.counters VALUES ('${GUILD}', ${NEWEST}, (now() AT TIME ZONE 'UTC')::date)`,
+    `INSERT INTO events.counters VALUES ('${GUILD}', ${NEWEST}, ${today})`,
     'VACUUM ANALYZE events.log, events.days, events.counters',
   ];
   for (const statement of statements) await databaseRows(url, statement);

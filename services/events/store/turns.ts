@@ -135,7 +135,8 @@ async function settle(
   values: readonly unknown[],
 ): Promise<{ isDue: boolean } | undefined> {
   const [settled] = await on.query<Settled>(statement, [endpoint.guildId, endpoint.id, ...values]);
-  if (settled?.hasOldDeliveries) await deleteOldDeliveries(on, endpoint);
+  // The attempt is stored, so a failure must not fail its turn; the next deletion deletes more.
+  if (settled?.hasOldDeliveries) await deleteOldDeliveries(on, endpoint).catch(() => undefined);
   return settled;
 }
 

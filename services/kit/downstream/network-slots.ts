@@ -2,7 +2,7 @@ import type { Network } from './client-address.ts';
 import { siteOf } from './client-networks.ts';
 import { SharedSlots } from './slots.ts';
 
-/** How many shares of a single client address all addresses of an IPv6 /48 may take together. Must leave slots to others. */
+/** The shares that all addresses of an IPv6 /48 take together. A share is a tenth or a quarter, so they cannot take all slots. */
 const SITE_SHARES = 3;
 
 /**

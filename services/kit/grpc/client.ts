@@ -93,7 +93,7 @@ export class GrpcChannel {
     );
     this.#retried = options.metrics.counter(
       'grpc_client_retries_total',
-      'gRPC calls sent again because the connection was lost or the server refused them',
+      'gRPC calls sent again because the connection was lost or the server did not begin them',
       ['method'],
     );
     const tls = options.tls?.channelTo(options.address);

@@ -17,13 +17,13 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 export async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
-  // Rejects other encodings before the body is read.
-  isCompressed(request);
+  requireKnownEncoding(request);
   return readJson(request, await collect(request));
 }
 
-/** Like `readBody`, for a body that was read already: `bytes`, as it was sent. */
+/** Like `readBody`, for a body that was received already. */
 export async function readJson(request: IncomingMessage, received: Buffer): Promise<Record<string, unknown>> {
+  requireKnownEncoding(request);
   const bytes = isCompressed(request) ? await decompress(received) : received;
   // A body with chunked transfer encoding but without any chunk is treated as a missing body, whatever the Content-Type
   // says.
@@ -99,15 +99,15 @@ function requireJson(request: IncomingMessage): void {
   }
 }
 
+const isCompressed = ({ headers }: IncomingMessage) => headers['content-encoding']?.toLowerCase() === 'gzip';
+
 /** Throws UNSUPPORTED_MEDIA_TYPE for an encoding other than gzip. */
-function isCompressed(request: IncomingMessage): boolean {
-  const encoding = request.headers['content-encoding']?.toLowerCase();
-  if (encoding !== undefined && encoding !== 'gzip') {
+function requireKnownEncoding(request: IncomingMessage): void {
+  if (request.headers['content-encoding'] !== undefined && !isCompressed(request)) {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {
       message: 'Content-Encoding must be gzip, or be left out if the body is not compressed',
     });
   }
-  return encoding === 'gzip';
 }
 
 const INCOMPLETE = 'cannot be read: it is incomplete or does not match its Content-Encoding';

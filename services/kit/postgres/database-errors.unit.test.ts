@@ -26,7 +26,7 @@ test.each([
 });
 
 const UNREACHABLE =
-  'connection to the remote node postgres@127.0.0.1:5432 failed with the following error: Connection rejected';
+  'connection to the remote node postgres@127.0.0.1:5432 failed with the following error: Connection refused';
 
 test.each([
   [UNREACHABLE, '08006'],

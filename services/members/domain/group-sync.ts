@@ -117,7 +117,7 @@ export class GroupSync {
 
   /**
    * Synchronises the roles and nicknames of up to 100 members. Returns false if it ended before it had handled all of them,
-   * because the job was stopped or the platform is slow.
+   * because its time is over or this process must stop.
    */
   async #syncMembers(run: JobRun, chunk: readonly ListedMember[], roleIds: string[]): Promise<boolean> {
     const { database, bindings } = this.#options;

@@ -11,7 +11,7 @@ import type { JobTelemetry } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
 import { continueJob, recordEnd, skipJob } from './job-admin.ts';
 import { TimeSlice } from './time-slice.ts';
-import { assertWorkersSurvive } from './worker-deaths.ts';
+import { throwIfWorkersDied } from './worker-deaths.ts';
 
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
@@ -107,7 +107,7 @@ async function run(item: JobItem, options: JobQueueOptions): Promise<void> {
   telemetry.taken(item);
   const stalledSeconds = await store.startJob(database, item);
   if (stalledSeconds === undefined) throw new LostJob();
-  assertWorkersSurvive(item, stalledSeconds, giveUpSeconds);
+  throwIfWorkersDied(item, stalledSeconds, giveUpSeconds);
   const work = () => groupSync.run({ job, progress, save, signal, slice });
   const isComplete = await withPurpose('job', () => withEventSource(sourceOfResults(data.source), work));
   if (!isComplete) throw new Interrupted();

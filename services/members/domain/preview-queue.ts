@@ -7,7 +7,7 @@ import * as store from '../store/binding-previews.ts';
 import type { JobError } from '../store/sync-jobs.ts';
 import type { PreviewTelemetry } from '../telemetry/previews.ts';
 import { LostPreview, type PreviewRunner, WaitsForSync } from './preview-run.ts';
-import { assertWorkersSurvive, WorkersDied } from './worker-deaths.ts';
+import { throwIfWorkersDied, WorkersDied } from './worker-deaths.ts';
 
 export const PREVIEW_QUEUE = 'binding-previews';
 const CONCURRENCY = 2;
@@ -48,7 +48,7 @@ export function previewQueue({ database, runner, telemetry }: PreviewQueueOption
       try {
         const stalledSeconds = await store.startPreview(database, item);
         if (stalledSeconds === undefined) return;
-        assertWorkersSurvive(item, stalledSeconds, GIVE_UP_SECONDS);
+        throwIfWorkersDied(item, stalledSeconds, GIVE_UP_SECONDS);
         await withPurpose('job', () => runner.run(item));
         await store.completePreview(database, item);
       } catch (error) {

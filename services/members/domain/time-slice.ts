@@ -25,7 +25,7 @@ export class TimeSlice {
     return this.#signal.aborted || (this.#hasProgress && performance.now() >= this.#endsAt);
   }
 
-  /** Returns the time of a part of the run, which is as long and begins now. */
+  /** Returns the time of a part of the run, which is as long and begins now: the run may last twice as long with it. */
   ofPart(): TimeSlice {
     return new TimeSlice(this.#signal, this.#milliseconds);
   }

@@ -2,7 +2,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { ClaimedItem } from '#kit/queue/definition.ts';
 
 /** The attempts that may end with their process: an update or a stop of the whole installation also ends attempts, and may last long. */
-const MIN_ATTEMPTS = 3;
+const MAX_LOST_ATTEMPTS = 3;
 
 /** Thrown if the attempts at an item end together with their processes, for example because they need too much memory. */
 export class WorkersDied extends ApiError {
@@ -15,10 +15,10 @@ export class WorkersDied extends ApiError {
  * Throws WorkersDied if an item that gives up after `giveUpSeconds` without progress has made none for `stalledSeconds`, and
  * an attempt in between would have given up, had it not ended with its process.
  */
-export function assertWorkersSurvive(
+export function throwIfWorkersDied(
   { attempts }: Pick<ClaimedItem, 'attempts'>,
   stalledSeconds: number,
   giveUpSeconds: number,
 ): void {
-  if (attempts > MIN_ATTEMPTS && stalledSeconds > 2 * giveUpSeconds) throw new WorkersDied();
+  if (attempts > MAX_LOST_ATTEMPTS && stalledSeconds > 2 * giveUpSeconds) throw new WorkersDied();
 }

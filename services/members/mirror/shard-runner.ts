@@ -20,7 +20,7 @@ const BATCH = 50;
 const BACKOFF = { minMs: 200, maxMs: 5_000 };
 /** How often an event is tried that cannot be stored although the database works. */
 const MAX_ATTEMPTS = 5;
-/** How long a connection that the platform refuses is not tried again, in milliseconds. */
+/** How long a connection that the platform rejects is not tried again, in milliseconds. */
 const REJECTED_MS = 5 * 60_000;
 
 export interface ShardRunnerOptions {

@@ -124,7 +124,7 @@ export class MirrorTelemetry {
 
   rejected(shardId: number, reason: string): void {
     this.#disconnects.inc({ kind: 'rejected' });
-    this.#log.error({ shard: shardId, reason }, 'chat platform refuses the connection to its websocket, will retry');
+    this.#log.error({ shard: shardId, reason }, 'chat platform rejects the connection to its websocket, will retry');
   }
 
   notConnected(error: unknown): void {

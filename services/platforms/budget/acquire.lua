@@ -44,8 +44,8 @@ local order = tonumber(redis.call('ZSCORE', waiting, id) or nil)
 local free = slots - redis.call('ZCARD', occupied)
 if redis.call('ZCARD', waiting) == 0 then redis.call('DEL', rounds) end
 
--- True if the guild occupies as many slots as it may: no more than it leaves free for others, and of these not those that
--- it has to leave to its own more urgent calls. A guild that calls alone may occupy all slots.
+-- True if the guild has its whole share: as many slots as are free, or `assured` if that is more, less those that it must
+-- leave to its own more urgent calls. A guild that calls alone has no limit.
 local function exceeds_share()
   redis.call('ZADD', guilds, now, guild)
   redis.call('ZREMRANGEBYRANK', guilds, 0, -3)

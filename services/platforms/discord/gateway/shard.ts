@@ -50,7 +50,7 @@ export interface GatewayShardOptions {
   dispatched: (dispatch: GatewayDispatch) => void;
   /** Called when the connection is lost; the shard connects again by itself. */
   disconnected: (code: number) => void;
-  /** Called when the platform refuses the connection permanently, for example because of the intents. */
+  /** Called when the platform rejects the connection permanently, for example because of the intents. */
   rejected: (reason: string) => void;
 }
 
