@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
@@ -6,14 +6,14 @@ import { EventSweeper } from '../events/sweeper.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type LoopLease, LoopLeases } from './loop-leases.ts';
+import { LoopLeases, type TermLease } from './loop-leases.ts';
 
 const SCHEMA = 'lookup';
 const log = await createLog({ service: 'test', level: 'silent' });
 
 interface Replica {
   leases: LoopLeases;
-  lease: LoopLease;
+  lease: TermLease;
   metrics: Metrics;
   database: Database;
   /** Between the replica and the database. */
@@ -45,7 +45,7 @@ async function newReplica(...names: string[]): Promise<Replica> {
   const metrics = new Metrics();
   const leases = new LoopLeases({ database: pool, schema: SCHEMA, metrics, log });
   const [lease] = names.map((name) => leases.of(name));
-  const replica = { leases, lease: lease as LoopLease, metrics, database: pool, proxy };
+  const replica = { leases, lease: lease as TermLease, metrics, database: pool, proxy };
   replicas.push(replica);
   await leases.start();
   return replica;
@@ -130,6 +130,28 @@ test('an owner that was suspended does not hold its leases when it continues', a
   expect(await databaseRows(database.url, `SELECT holder IS NOT NULL AS held FROM ${SCHEMA}.leases`)).toEqual([
     { held: true },
   ]);
+});
+
+test('a renewal in time continues the term of an owner; an owner that was none in between begins a new term', async () => {
+  const [first, second] = [await newReplica('sweep'), await newReplica('sweep')];
+  const { term } = first.lease;
+  await first.leases.renew();
+  expect(first.lease).toMatchObject({ isHeld: true, term });
+  await databaseRows(database.url, `UPDATE ${SCHEMA}.leases SET leased_until = '-infinity'`);
+  await second.leases.renew();
+  await first.leases.renew();
+  expect([first.lease.isHeld, second.lease.isHeld]).toEqual([false, true]);
+  await second.leases.stop();
+  await expect.poll(() => first.lease.isHeld).toBe(true);
+  const { term: next } = first.lease;
+  expect(next).not.toBe(term);
+  // Nobody else has acquired it, but this process could not know that.
+  const now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(now + 7_000);
+  await first.leases.renew();
+  clock.mockRestore();
+  expect(first.lease.isHeld).toBe(true);
+  expect(first.lease.term).not.toBe(next);
 });
 
 test('a sweep runs on the owner only, and stops between two batches when the lease is lost', async () => {

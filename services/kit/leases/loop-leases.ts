@@ -18,6 +18,12 @@ export interface LoopLease {
   readonly isHeld: boolean;
 }
 
+/** A lease that shows whether it was held without interruption. */
+export interface TermLease extends LoopLease {
+  /** Changes each time this process acquires the lease: another process may have run the loop before. */
+  readonly term: number;
+}
+
 export interface LoopLeasesOptions {
   database: Queryable;
   /** The schema of the service, which has the table `leases`. */
@@ -38,6 +44,8 @@ export class LoopLeases implements Part {
   readonly #names = new Set<string>();
   /** Until when this process holds each lease, in milliseconds of the monotonic clock. */
   readonly #heldUntil = new Map<string, number>();
+  /** How often this process has acquired each lease. */
+  readonly #terms = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> = Promise.resolve();
   #haveRows = false;
@@ -57,12 +65,16 @@ export class LoopLeases implements Part {
   }
 
   /** Returns the lease of a loop; called before the start. */
-  of(name: string): LoopLease {
+  of(name: string): TermLease {
     this.#names.add(name);
     const isHeld = () => this.#isHeld(name);
+    const term = () => this.#terms.get(name) ?? 0;
     return {
       get isHeld() {
         return isHeld();
+      },
+      get term() {
+        return term();
       },
     };
   }
@@ -97,7 +109,7 @@ export class LoopLeases implements Part {
       const sentAt = performance.now();
       const held = await this.#acquire();
       for (const name of this.#names) {
-        if (held.has(name)) this.#heldUntil.set(name, sentAt + LEASE_MS - MARGIN_MS);
+        if (held.has(name)) this.#hold(name, sentAt + LEASE_MS - MARGIN_MS);
         else this.#heldUntil.delete(name);
       }
       this.#hasFailed = false;
@@ -106,6 +118,12 @@ export class LoopLeases implements Part {
       if (!this.#hasFailed) log.warn({ err: error }, 'failed to renew the leases of background loops, will retry');
       this.#hasFailed = true;
     }
+  }
+
+  #hold(name: string, until: number): void {
+    // A renewal that is late for this process may still be one for the database; counting it as a new term is harmless.
+    if (!this.#isHeld(name)) this.#terms.set(name, (this.#terms.get(name) ?? 0) + 1);
+    this.#heldUntil.set(name, until);
   }
 
   #isHeld(name: string): boolean {

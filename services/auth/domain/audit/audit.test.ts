@@ -56,7 +56,7 @@ const verify = (guildId: string, by = ring) => verifyPart(database, by, guildId,
 const tamper = (statement: string, ...values: unknown[]) => databaseRows(testDatabase.url, statement, values);
 
 function keeper(retentionSeconds = 0, by = ring): AuditKeeper {
-  return new AuditKeeper({ database, clock, ring: by, telemetry, retentionSeconds, lease: { isHeld: true } });
+  return new AuditKeeper({ database, clock, ring: by, telemetry, retentionSeconds, lease: { isHeld: true, term: 1 } });
 }
 
 test('16 concurrent writers produce a chain without gaps and forks, even if some of them roll back', async () => {

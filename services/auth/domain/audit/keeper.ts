@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '#kit/clock.ts';
-import type { LoopLease } from '#kit/leases/loop-leases.ts';
+import type { TermLease } from '#kit/leases/loop-leases.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
@@ -10,7 +10,10 @@ import { currentKeyId, signCheckpoint } from './checkpoints.ts';
 import { type ChainBreak, readNewestCheckpoint, verifyPart } from './verify.ts';
 
 const INTERVAL_MS = 3_600_000;
-/** The time from the beginning of one pass over all audit chains to the next; a little less than 24 runs take. */
+/**
+ * The time from the beginning of one pass over all audit chains to the next. Less than a day, because each run starts an
+ * hour after the end of the one before.
+ */
 const PASS_INTERVAL_MS = 23.5 * 3_600_000;
 /**
  * The maximum delay of the first run after a start. The delay is short because a start may follow a rotation of the
@@ -25,7 +28,7 @@ const PAGE_SIZE = 500;
 const MAX_PRUNED = 5_000;
 /** The maximum number of chains that may fail in a run; more failures mean that the database does not work. */
 const MAX_FAILURES = 5;
-/** The maximum number of broken chains that are verified again in every run. */
+/** The maximum number of broken chains that are verified again in a run. */
 const MAX_BROKEN = 100;
 
 export interface AuditKeeperOptions {
@@ -36,14 +39,15 @@ export interface AuditKeeperOptions {
   /** The age, in seconds, from which audit entries are deleted; 0 means never. */
   retentionSeconds: number;
   /** Held by the replica that signs and prunes. */
-  lease: LoopLease;
+  lease: TermLease;
 }
 
 /**
  * Signs, once an hour, a checkpoint of every audit chain that has new entries. Only the entries after the newest
- * checkpoint are verified for it. In its first run and then once a day, it verifies every chain from its first entry,
- * and deletes entries that are older than the retention time. What is signed or deleted was verified before, so that
- * tampering is not covered up. A broken chain is verified and reported in every run, and neither signed nor pruned.
+ * checkpoint are verified for it. In its first run since it has the lease, and then once a day, it verifies every chain
+ * from its first entry, and deletes entries that are older than the retention time. What is signed or deleted was verified
+ * before, so that tampering is not covered up. A broken chain is verified and reported in every run (of more than
+ * MAX_BROKEN in turn), and neither signed nor pruned.
  */
 export class AuditKeeper implements Part {
   readonly name = 'audit keeper';
@@ -51,11 +55,13 @@ export class AuditKeeper implements Part {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
+  /** The term of the lease in which the following was found; what another owner has found since is unknown. */
+  #term: number | undefined;
   /** The pass over all chains that has begun and not ended: its time, and the last guild that it has verified. */
   #pass: { beganAt: number; after: string | undefined } | undefined;
   #lastPassAt = Number.NEGATIVE_INFINITY;
   #signedAt = 0;
-  /** The guilds whose chains were broken when they were last verified. */
+  /** The guilds whose chains were broken when they were last verified, ordered by that time. Each is remembered. */
   readonly #broken = new Set<string>();
 
   constructor(options: AuditKeeperOptions) {
@@ -87,6 +93,7 @@ export class AuditKeeper implements Part {
    */
   async run(): Promise<void> {
     const now = this.#options.clock.now();
+    this.#followTerm();
     try {
       if (this.#pass || now - this.#lastPassAt >= PASS_INTERVAL_MS) await this.#verifyAll(now);
       else await this.#signGrown();
@@ -95,14 +102,24 @@ export class AuditKeeper implements Part {
     }
   }
 
+  /** Forgets what was found before the lease was lost, so that this run begins a pass over all chains. */
+  #followTerm(): void {
+    const { term } = this.#options.lease;
+    if (term === this.#term) return;
+    this.#term = term;
+    this.#pass = undefined;
+    this.#lastPassAt = Number.NEGATIVE_INFINITY;
+    this.#broken.clear();
+  }
+
   /** Verifies, signs and prunes every chain. A pass that takes longer than an hour also signs chains that have grown. */
   async #verifyAll(now: number): Promise<void> {
-    const { database, clock } = this.#options;
+    const { database } = this.#options;
     if (!this.#pass) this.#signedAt = now;
     const pass = (this.#pass ??= { beganAt: now, after: undefined });
     const page = (after: string | undefined) => store.selectHeads(database, after, PAGE_SIZE);
-    const hasEnded = await this.#forEachHead(pass.after, page, async (head) => {
-      if (clock.now() - this.#signedAt >= INTERVAL_MS) await this.#signGrown();
+    const hasEnded = await this.#forEach(pagesOf(page, pass.after), async (head) => {
+      await this.#signGrownInPass();
       pass.after = head.guildId;
       if (!(await this.#isIntact(head.guildId, undefined))) return;
       await this.#signAll(head);
@@ -113,45 +130,47 @@ export class AuditKeeper implements Part {
     this.#lastPassAt = pass.beganAt;
   }
 
+  /** Signs chains that have grown if the last time was an hour ago. Never throws, because the pass is to continue. */
+  async #signGrownInPass(): Promise<void> {
+    const { clock, telemetry } = this.#options;
+    if (clock.now() - this.#signedAt < INTERVAL_MS) return;
+    await this.#signGrown().catch((error: unknown) => telemetry.auditRunFailed(error));
+  }
+
   async #signGrown(): Promise<void> {
     const { database, clock, ring } = this.#options;
     this.#signedAt = clock.now();
-    for (const guildId of this.#broken) if (this.#mayContinue) await this.#isIntact(guildId, undefined);
+    const broken = [...this.#broken].slice(0, MAX_BROKEN);
+    await this.#forEach(broken, (guildId) => this.#isIntact(guildId, undefined));
     const page = (after: string | undefined) =>
       store.selectUnsignedHeads(database, currentKeyId(ring), after, PAGE_SIZE);
-    await this.#forEachHead(undefined, page, (head) => this.#signIfGrown(head));
+    await this.#forEach(pagesOf(page), (head) => this.#signIfGrown(head));
   }
 
   /**
-   * Runs `work` for each audit chain after a guild. If it fails for a chain, the failure is logged, and the next chain
-   * follows. Returns false if this ended early because the process stops or has lost the lease.
+   * Runs `work` for each audit chain. If it fails for a chain, the failure is logged, and the next chain follows. Returns
+   * false if this ended early because the process stops or has lost the lease.
    */
-  async #forEachHead(
-    afterGuild: string | undefined,
-    page: (after: string | undefined) => Promise<store.Head[]>,
-    work: (head: store.Head) => Promise<void>,
+  async #forEach<Chain>(
+    chains: Iterable<Chain> | AsyncIterable<Chain>,
+    work: (chain: Chain) => Promise<unknown>,
   ): Promise<boolean> {
-    let after = afterGuild;
     let failures = 0;
-    for (let size = PAGE_SIZE; size === PAGE_SIZE && this.#mayContinue; ) {
-      const heads = await page(after);
-      size = heads.length;
-      for (const head of heads) {
-        if (!this.#mayContinue) return false;
-        try {
-          await work(head);
-        } catch (error) {
-          if (++failures > MAX_FAILURES) throw error;
-          this.#options.telemetry.auditRunFailed(error);
-        }
+    for await (const chain of chains) {
+      if (!this.#mayContinue) return false;
+      try {
+        await work(chain);
+      } catch (error) {
+        if (++failures > MAX_FAILURES) throw error;
+        this.#options.telemetry.auditRunFailed(error);
       }
-      after = heads.at(-1)?.guildId;
     }
     return this.#mayContinue;
   }
 
   get #mayContinue(): boolean {
-    return !this.#isStopped && this.#options.lease.isHeld;
+    const { isHeld, term } = this.#options.lease;
+    return !this.#isStopped && isHeld && term === this.#term;
   }
 
   /**
@@ -213,7 +232,9 @@ export class AuditKeeper implements Part {
   }
 
   #reportBroken(guildId: string, { sequence, reason }: ChainBreak): void {
-    if (this.#broken.size < MAX_BROKEN) this.#broken.add(guildId);
+    // Moves the guild to the end, so that of more than MAX_BROKEN chains each is verified in its turn.
+    this.#broken.delete(guildId);
+    this.#broken.add(guildId);
     this.#options.telemetry.auditBroken(guildId, sequence, reason);
   }
 
@@ -223,5 +244,19 @@ export class AuditKeeper implements Part {
     const head = { guildId, sequence, chain };
     if (await store.insertCheckpoint(database, signCheckpoint(ring, head, new Date(clock.now()))))
       telemetry.auditSigned(head.guildId, head.sequence, head.chain.toString('hex'));
+  }
+}
+
+/** Reads the ends of audit chains page by page, after a guild or from the first. */
+async function* pagesOf(
+  page: (after: string | undefined) => Promise<store.Head[]>,
+  afterGuild?: string,
+): AsyncGenerator<store.Head> {
+  let after = afterGuild;
+  for (let size = PAGE_SIZE; size === PAGE_SIZE; ) {
+    const heads = await page(after);
+    yield* heads;
+    size = heads.length;
+    after = heads.at(-1)?.guildId;
   }
 }
