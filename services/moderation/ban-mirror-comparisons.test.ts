@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Queryable } from '#kit/postgres/pool.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { Reconciliation, type ReconciliationResult } from './domain/restrictions/reconciliation.ts';
-import { UniverseChecks } from './domain/restrictions/universe-checks.ts';
+import { UniverseChecks, type UniverseChecksOptions } from './domain/restrictions/universe-checks.ts';
 import { newGuild } from './fixture.ts';
 import { MirrorFixture } from './fixtures/mirror.ts';
 import { claimUniverse, requestReconciliation, type UniverseCheck } from './store/mirrored-universes.ts';
 import { listReconciliations } from './store/restriction-drift.ts';
+import { MirrorTelemetry } from './telemetry.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -121,31 +124,68 @@ test('of two concurrent claims for one guild that do not see each other only one
   expect(other).toMatchObject({ guildId, universeId: second, isReconciling: true });
 });
 
-test('a universe with too many restrictions is compared again in the next night, with an error, and its log is read meanwhile', async () => {
-  const guildId = await mirroringGuild(1);
-  const comparisons = new Reconciliation({ ...fixture.reconciliationOptions, maxPages: 0 });
-  let runs = 0;
+/** A log of changes that cannot be read to its end. */
+const ENDLESS_LOG: UniverseChecksOptions['restrictions'] = { logs: async () => ({ items: [], next: 'more' }) };
+
+/** Comparisons that find too many restrictions while `maxPages` is 0, and how many have begun. */
+function countedComparisons() {
+  const state = { runs: 0, maxPages: 0 };
   const reconciliation: Pick<Reconciliation, 'run'> = {
     run: (universe, signal) => {
-      runs++;
-      return comparisons.run(universe, signal);
+      state.runs++;
+      return new Reconciliation({ ...fixture.reconciliationOptions, maxPages: state.maxPages }).run(universe, signal);
     },
   };
-  const checks = new UniverseChecks({ ...fixture.checkOptions, reconciliation });
+  return { state, reconciliation };
+}
+
+test('a universe with too many restrictions is compared again in the next night, with an error, and its log is read meanwhile', async () => {
+  const guildId = await mirroringGuild(1);
+  const { state: comparisons, reconciliation } = countedComparisons();
+  const lines: string[] = [];
+  const log = await createLog({
+    service: 'test',
+    level: 'info',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const telemetry = new MirrorTelemetry(new Metrics(), log);
+  const checks = new UniverseChecks({ ...fixture.checkOptions, reconciliation, telemetry });
   const state = async () => (await listReconciliations(fixture.database, guildId))[0];
   await checks.checkNext();
   const failed = await state();
   expect(failed).toMatchObject({ reconciledAt: null, lastError: 'the universe has more than 0 pages of restrictions' });
   expect((failed?.nextAt.getTime() ?? 0) - fixture.clock.now()).toBeGreaterThan(2 * HOUR);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('comparison of all bans postponed to the next night: too many restrictions');
   await fixture.advance(MINUTE);
   expect(await checks.checkNext()).toBe(true);
-  expect(runs).toBe(1);
+  expect(comparisons.runs).toBe(1);
   expect(await state()).toEqual(failed);
   await fixture.advance(30 * HOUR);
   await checks.checkNext();
-  expect(runs).toBe(2);
+  expect(comparisons.runs).toBe(2);
   await requestReconciliation(fixture.database, guildId);
   expect(await state()).toMatchObject({ lastError: null });
   await fixture.checks.checkNext();
   expect(await state()).toMatchObject({ lastError: null, compared: 0 });
+});
+
+test('a log that cannot be read to its end makes a comparison due, but not one that was given up until the next night', async () => {
+  await mirroringGuild(1);
+  const { state, reconciliation } = countedComparisons();
+  const checks = new UniverseChecks({ ...fixture.checkOptions, reconciliation, restrictions: ENDLESS_LOG });
+  const checkAfter = async (milliseconds: number) => {
+    await fixture.advance(milliseconds);
+    expect(await checks.checkNext()).toBe(true);
+  };
+  await fixture.rows(`UPDATE moderation.mirrored_universes SET log_read_to = '2000-01-01'`);
+  await checkAfter(0);
+  for (let polls = 0; polls < 3; polls++) await checkAfter(MINUTE);
+  expect(state.runs).toBe(1);
+  state.maxPages = 5;
+  await checkAfter(30 * HOUR);
+  expect(state.runs).toBe(2);
+  await checkAfter(MINUTE);
+  await checkAfter(MINUTE);
+  expect(state.runs).toBe(3);
 });

@@ -203,6 +203,12 @@ export class MirrorTelemetry {
     this.#log.info(fields, 'all bans compared with the restrictions of a universe');
   }
 
+  /** Logs a comparison that was given up; the reading of the universe itself succeeds. */
+  reconciliationPostponed(guildId: string, universeId: number, error: Error): void {
+    const fields = { guild_id: guildId, universe_id: universeId, err: error };
+    this.#log.warn(fields, 'comparison of all bans postponed to the next night: too many restrictions');
+  }
+
   /** Counts and logs universes that belong to another guild. */
   conflicted(guildId: string, universeIds: readonly number[]): void {
     this.#universes.inc(universeIds.length);

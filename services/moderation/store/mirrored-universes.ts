@@ -202,10 +202,14 @@ export async function postponeReconciliation(
   );
 }
 
-/** Makes a comparison of all bans of a universe due, because its log cannot be read to the end. */
+/**
+ * Makes a comparison of all bans of a universe due, because its log cannot be read to the end. A comparison that was given
+ * up until the next night stays so: it takes long, the log grows meanwhile, and it would be given up again.
+ */
 export async function needReconciliation(on: Queryable, { guildId, universeId, lease }: UniverseCheck): Promise<void> {
   await on.query(
-    `UPDATE moderation.mirrored_universes SET reconcile_at = least(reconcile_at, clock_timestamp()) WHERE ${HELD}`,
+    `UPDATE moderation.mirrored_universes SET reconcile_at = least(reconcile_at, clock_timestamp())
+     WHERE ${HELD} AND compare_error IS NULL`,
     [guildId, universeId, lease],
   );
 }

@@ -22,12 +22,15 @@ const OVERLAP_MS = 60_000;
  * that it reads, because a comparison may take half an hour, and the logs of others are to be read meanwhile.
  */
 const MAX_COMPARISONS = 2;
-/** The maximum number of pages of the log in one reading; if there are more, all bans are compared instead. */
+/**
+ * The maximum number of pages of the log in one reading; if there are more, all bans are compared instead, unless that was
+ * given up until the next night.
+ */
 const MAX_LOG_PAGES = 50;
 
 export interface UniverseChecksOptions {
   database: Database;
-  restrictions: Restrictions;
+  restrictions: Pick<Restrictions, 'logs'>;
   reconciliation: Pick<Reconciliation, 'run'>;
   telemetry: MirrorTelemetry;
   /** Seconds between two readings of what was changed on the platform. */
@@ -158,7 +161,7 @@ export class UniverseChecks {
       if (!(error instanceof TooManyRestrictions)) throw error;
       // The next attempt would fail in the same way, after reading as much.
       await universes.postponeReconciliation(database, universe, { error: error.message, startedAt });
-      telemetry.checkFailed(universe.guildId, universe.universeId, error);
+      telemetry.reconciliationPostponed(universe.guildId, universe.universeId, error);
     }
   }
 }
