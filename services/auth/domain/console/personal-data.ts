@@ -7,7 +7,7 @@ import { actingPerson } from '../audit/acting-person.ts';
 import type { KeyAdmin } from '../keys.ts';
 import type { Access } from './access.ts';
 
-/** The time in milliseconds after which an erasure calls no further service; the console calls again. */
+/** The time in milliseconds, from its start, after which an erasure calls no further service; the console calls again. */
 const WORK_MS = 5_000;
 /** The maximum number of passes over all services in one erasure: requests in flight may write new rows. */
 const MAX_PASSES = 3;
@@ -20,8 +20,9 @@ const MAX_OF_PERSON = 3;
 /** How long an erasure or export waits for others to end, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
 /**
- * The time in milliseconds after which a dry run fails and an export returns its page. With the wait and the last call
- * of a service (4 s) it is shorter than the deadline of the console, 15 s.
+ * The time in milliseconds after which a dry run fails and an export returns its page. It starts after the wait for others
+ * and includes the search for the accounts. With the wait and the last call of a service (4 s) it is shorter than the
+ * deadline of the console, 15 s.
  */
 const READ_MS = 8_000;
 const RETRY_SECONDS = 5;
@@ -94,28 +95,28 @@ export class PersonalData {
    */
   erase(guildId: string, given: PersonAccounts, dryRun: boolean): Promise<EraseUserResponse> {
     return this.#limited(guildId, async () => {
+      const until = performance.now() + (dryRun ? READ_MS : WORK_MS);
       const accounts = await this.#options.findAccounts(guildId, given);
       for (const chatId of new Set([given.chatId, accounts.chatId])) {
         if (chatId !== undefined) await this.#options.access.requireNotAbove(guildId, chatId);
       }
-      if (dryRun) return this.#count({ guildId, ...accounts });
+      if (dryRun) return this.#count({ guildId, ...accounts }, until);
       const report = { guildId, what: 'user', note: '' } as const;
       await this.#options.keys.recordErasure({ ...report, state: 'begun', removed: [] });
-      const result = await this.#eraseAll({ guildId, ...accounts });
+      const result = await this.#eraseAll({ guildId, ...accounts }, until);
       if (result.isDone) await this.#options.keys.recordErasure({ ...report, state: 'done', removed: result.tables });
       return result;
     });
   }
 
-  async #count(request: PersonAccounts & { guildId: string }): Promise<EraseUserResponse> {
-    const counted = await this.#pass({ ...request, dryRun: true }, performance.now() + READ_MS);
+  async #count(request: PersonAccounts & { guildId: string }, until: number): Promise<EraseUserResponse> {
+    const counted = await this.#pass({ ...request, dryRun: true }, until);
     if (!counted.isDone) throw new ApiError('TIMEOUT', { message: 'Counting the data took too long, try again later' });
     return counted;
   }
 
   /** Erases in passes over all services until a pass finds no rows. */
-  async #eraseAll(request: PersonAccounts & { guildId: string }): Promise<EraseUserResponse> {
-    const until = performance.now() + WORK_MS;
+  async #eraseAll(request: PersonAccounts & { guildId: string }, until: number): Promise<EraseUserResponse> {
     const removed = new Map<string, number>();
     for (let pass = 0; pass < MAX_PASSES; pass++) {
       const { tables, isDone } = await this.#pass({ ...request, dryRun: false }, until);

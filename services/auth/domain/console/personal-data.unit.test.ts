@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 /** Exports and erasures that wait for `released` before they read anything. `started` is the number of those that run. */
-function heldData(services: readonly ServiceData[] = []) {
+function heldData(services: readonly ServiceData[] = [], onFind = () => {}) {
   const held = Promise.withResolvers<undefined>();
   const calls = { started: 0, release: () => held.resolve(undefined) };
   const data = new PersonalData({
@@ -20,6 +20,7 @@ function heldData(services: readonly ServiceData[] = []) {
     findAccounts: async (_guildId, accounts) => {
       calls.started++;
       await held.promise;
+      onFind();
       return accounts;
     },
     access: { requireNotAbove: async () => undefined },
@@ -71,18 +72,25 @@ test('an export that waits for two seconds behind others is rejected, and does n
   expect(calls.started).toBe(3);
 });
 
-/** Services each of whose calls takes five seconds. */
-function slowServices(count: number): ServiceData[] {
+/** Stops the time of this process. The returned function lets milliseconds pass. */
+function stopTime(): (milliseconds: number) => void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => now);
+  return (milliseconds) => {
+    now += milliseconds;
+  };
+}
+
+/** Services each of whose calls takes five seconds. */
+function slowServices(count: number, pass = stopTime()): ServiceData[] {
   return Array.from({ length: count }, (_, index) => ({
     service: `service ${index}`,
     eraseUser: async () => {
-      now += 5_000;
+      pass(5_000);
       return { tables: [{ table: `table ${index}`, rows: 1 }], isDone: true };
     },
     exportUser: async () => {
-      now += 5_000;
+      pass(5_000);
       return { rows: [], nextCursor: '' };
     },
   }));
@@ -96,6 +104,15 @@ test('a dry run that takes too long fails instead of returning a part of the cou
   };
   await expect(count(2)).resolves.toMatchObject({ tables: [{ rows: 1 }, { rows: 1 }], isDone: true });
   await expect(count(3)).rejects.toMatchObject({ code: 'TIMEOUT' });
+});
+
+test('the time in which the accounts are found is a part of the time of an erasure and of a dry run', async () => {
+  const pass = stopTime();
+  const { data, calls } = heldData(slowServices(2, pass), () => pass(6_000));
+  calls.release();
+  const erase = (dryRun: boolean) => as('ada', () => data.erase(GUILD, { gameId: 1 }, dryRun));
+  await expect(erase(true)).rejects.toMatchObject({ code: 'TIMEOUT' });
+  await expect(erase(false)).resolves.toEqual({ tables: [], isDone: false });
 });
 
 test('an export from slow services returns an empty page with a cursor, at which the next page continues', async () => {
