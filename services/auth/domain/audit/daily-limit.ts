@@ -1,9 +1,8 @@
-import { ApiError } from '#kit/errors.ts';
+import { dailyLimitReached } from '#kit/daily-limit.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { addPersonChange } from '../../store/guilds.ts';
 import { actingPerson } from './acting-person.ts';
 
-const DAY_MS = 86_400_000;
 /** The maximum number of changes of all persons together that auth makes in a guild on a day (UTC). */
 export const MAX_PERSON_CHANGES = 2_000;
 
@@ -15,5 +14,5 @@ export const MAX_PERSON_CHANGES = 2_000;
 export async function countPersonChange(transaction: Queryable, guildId: string, now: Date): Promise<void> {
   if (!actingPerson() || (await addPersonChange(transaction, guildId, now, MAX_PERSON_CHANGES))) return;
   const message = `Persons have made ${MAX_PERSON_CHANGES} changes in the guild today (UTC), which is the maximum`;
-  throw new ApiError('CONFLICT', { message, retryAfter: (DAY_MS - (now.getTime() % DAY_MS)) / 1000 });
+  throw dailyLimitReached(message, now.getTime());
 }
