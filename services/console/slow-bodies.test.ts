@@ -1,7 +1,8 @@
 // Guarantees about bodies that arrive slowly or never: they hold no slot, and a browser that leaves gives back what it held.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { PATIENCE } from '#test/patience.ts';
 import { Browser, ConsoleFixture, GUILD, sessionTokenIn } from './fixture.ts';
 import { SESSION_COOKIE } from './http/cookies.ts';
 import { csrfTokenOf } from './http/origin.ts';
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  await expect.poll(receiving).toBe(0);
+  await vi.waitUntil(async () => (await receiving()) === 0, PATIENCE);
 });
 afterAll(() => system.stop());
 
