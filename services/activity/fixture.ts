@@ -39,6 +39,8 @@ interface Request {
   guildId?: string;
   /** The replica of the activity service that receives the request; the first replica by default. */
   at?: RunningService | undefined;
+  /** Aborts the request. */
+  signal?: AbortSignal;
 }
 
 /** A command as a game server receives it. */
@@ -102,12 +104,12 @@ export class ActivityFixture {
     return replica;
   }
 
-  get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>
+  get = (path: string, { at, guildId = GUILD, signal }: Request = {}) =>
     callService(this.#service(at), { guildId }, { method: 'GET', path, ...(signal && { signal }) });
 
-  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<ServiceResponse> {
+  post(path: string, body: object, { key, guildId = GUILD, at, signal }: Request = {}): Promise<ServiceResponse> {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
-    const request = { method: 'POST', path, body: { guild_id: guildId, ...body }, headers };
+    const request = { method: 'POST', path, body: { guild_id: guildId, ...body }, headers, ...(signal && { signal }) };
     return callService(this.#service(at), { guildId }, request);
   }
 
@@ -118,7 +120,7 @@ export class ActivityFixture {
       request,
     );
 
-  poll = (serverId: string, query = '', request: Request & { signal?: AbortSignal } = {}) =>
+  poll = (serverId: string, query = '', request: Request = {}) =>
     this.get(`/game/servers/${serverId}/commands${query}`, request);
 
   /** Polls for commands as a game server, and returns the commands of the response. */

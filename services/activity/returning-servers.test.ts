@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_RESERVED } from './domain/admissions.ts';
-import { ActivityFixture, newGuild } from './fixture.ts';
+import { MAX_POSTPONED_MS, MAX_POSTPONED_OF_GUILD } from './domain/heartbeats.ts';
+import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 import { MAX_OPEN_COMMANDS } from './store/new-commands.ts';
 
 const SERVERS = 25;
@@ -23,6 +24,39 @@ async function sendMany(guildId: string, count: number): Promise<void> {
   );
   // Autovacuum does this in production. Without statistics PostgreSQL would choose an index that does not match.
   await fixture.database.query('ANALYZE activity.commands');
+}
+
+/** Stores game servers of a new guild that were live until now, with commands that they have not fetched. */
+async function lapsedServers(guildId: string, count: number, commands: number): Promise<string[]> {
+  await fixture.database.query('INSERT INTO activity.guilds (guild_id) VALUES ($1)', [guildId]);
+  const rows = await fixture.database.query<{ serverId: string }>(
+    `INSERT INTO activity.servers (guild_id, server_id, place_id, player_count, max_players, heartbeat_at,
+       interval_seconds, live_until, is_counted, cursor)
+     SELECT $1, 's' || n, $2, 0, 30, $3, 15, $3::timestamptz + interval '45 s', false, 0 FROM generate_series(1, $4) n
+     RETURNING server_id AS "serverId"`,
+    [guildId, PLACE, new Date(fixture.clock.now()), count],
+  );
+  await sendMany(guildId, commands);
+  await fixture.advance(60_000);
+  return rows.map(({ serverId }) => serverId);
+}
+
+/** The number of commands that are reserved for each server of a guild that has returned. */
+async function reservedByServer(guildId: string): Promise<Map<string, number>> {
+  const rows = await fixture.database.query<{ serverId: string; commands: number }>(
+    `SELECT server_id AS "serverId", count(*)::int AS commands FROM activity.deliveries WHERE guild_id = $1 GROUP BY 1`,
+    [guildId],
+  );
+  return new Map(rows.map(({ serverId, commands }) => [serverId, commands]));
+}
+
+/** Sends heartbeats of servers, and expects that each gets its first commands and that none of its commands is lost. */
+async function expectReturn(guildId: string, servers: readonly string[]): Promise<void> {
+  const responses = await Promise.all(servers.map((server) => fixture.beat(server, {}, { guildId })));
+  expect(responses.map(({ status }) => status)).toEqual(servers.map(() => 200));
+  expect(responses.map(({ body }) => body.data.commands.length)).toEqual(servers.map(() => 20));
+  const reserved = await reservedByServer(guildId);
+  expect(servers.map((server) => reserved.get(server))).toEqual(servers.map(() => MAX_OPEN_COMMANDS));
 }
 
 /** The number of reservations that each transaction added. */
@@ -62,6 +96,45 @@ test('a batch of returning servers reserves a limited number of commands, and no
   expect(Math.max(...added)).toBeLessThanOrEqual(MAX_RESERVED);
   // The server with one command did not have to wait for those with many.
   expect(order.indexOf('own')).toBeLessThanOrEqual(MAX_RESERVED / MAX_OPEN_COMMANDS);
+});
+
+test(`of a guild at most ${MAX_POSTPONED_OF_GUILD} heartbeats are postponed, for at most ${MAX_POSTPONED_MS} ms; the others get 503, and no command is lost`, async () => {
+  const guildId = newGuild();
+  const servers = await lapsedServers(guildId, MAX_POSTPONED_OF_GUILD + 300, MAX_OPEN_COMMANDS);
+  const rejected: { server: string; status: number; retryAfter: string | null }[] = [];
+  const returning = servers.map(async (server) => {
+    const { status, headers } = await fixture.beat(server, {}, { guildId });
+    if (status !== 200) rejected.push({ server, status, retryAfter: headers.get('retry-after') });
+  });
+  // Those above the limit are rejected at once, because the time stands still.
+  await expect.poll(() => rejected.length, { timeout: 20_000 }).toBeGreaterThan(0);
+  expect((await fixture.beat('new', {}, { guildId: newGuild() })).status).toBe(200);
+  await fixture.advance(MAX_POSTPONED_MS);
+  await Promise.all(returning);
+  expect(servers.length - rejected.length).toBeLessThan(MAX_POSTPONED_OF_GUILD);
+  expect(rejected).toEqual(rejected.map(({ server }) => ({ server, status: 503, retryAfter: '5' })));
+  expect((await fixture.beat('new', {}, { guildId: newGuild() })).status).toBe(200);
+  const repeating = [...rejected.slice(0, 3), ...rejected.slice(-3)];
+  await expectReturn(
+    guildId,
+    repeating.map(({ server }) => server),
+  );
+});
+
+test('a postponed heartbeat whose client has disconnected does not stay in the queue', async () => {
+  const [guildId, neighbour] = [newGuild(), newGuild()];
+  const servers = await lapsedServers(guildId, 60, MAX_OPEN_COMMANDS);
+  const disconnect = new AbortController();
+  const returning = servers.map((server) => fixture.beat(server, {}, { guildId, signal: disconnect.signal }));
+  await expect.poll(async () => (await reservedByServer(guildId)).size).toBeGreaterThan(0);
+  disconnect.abort();
+  await Promise.allSettled(returning);
+  // Each of these servers starts in another batch. Together the batches could reserve the commands of all 60 servers.
+  for (let n = 0; n < 15; n++) expect((await fixture.beat(`new${n}`, {}, { guildId: neighbour })).status).toBe(200);
+  const reserved = await reservedByServer(guildId);
+  const unserved = servers.filter((server) => !reserved.has(server));
+  expect(unserved).not.toEqual([]);
+  await expectReturn(guildId, unserved.slice(0, 6));
 });
 
 test('returning servers that have fetched everything, or that are over the quota, are not postponed', async () => {

@@ -1,4 +1,5 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { SharedSlots } from '#kit/downstream/slots.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
@@ -14,6 +15,19 @@ import type { Leases } from './leases.ts';
 const MAX_COMMANDS = 20;
 const MAX_BATCH_SIZE = 500;
 const MAX_WAITING = 5_000;
+/**
+ * The maximum number of postponed heartbeats, of all guilds and of one guild. They never fill the queue, so that servers
+ * of other guilds can start, return and end.
+ */
+const MAX_POSTPONED = MAX_WAITING / 2;
+export const MAX_POSTPONED_OF_GUILD = 500;
+/**
+ * How long, in milliseconds since its receipt, a postponed heartbeat waits for a batch: less than the gateway waits for
+ * the response.
+ */
+export const MAX_POSTPONED_MS = 6_000;
+/** The seconds after which a server whose heartbeat was not written sends it again. */
+const RETRY_SECONDS = 5;
 
 export interface HeartbeatWithAcks {
   heartbeat: Heartbeat;
@@ -47,6 +61,7 @@ export class Heartbeats {
   readonly #options: HeartbeatsOptions;
   readonly #live: BatchWriter<HeartbeatWithAcks, HeartbeatResponse | undefined>;
   readonly #changing: BatchWriter<ChangingHeartbeat, HeartbeatResponse | ApiError | undefined>;
+  readonly #postponed = new SharedSlots<string>(MAX_POSTPONED, MAX_POSTPONED_OF_GUILD);
 
   constructor(options: HeartbeatsOptions) {
     this.#options = options;
@@ -65,24 +80,42 @@ export class Heartbeats {
 
   /**
    * Stores a heartbeat and the acknowledgements in it; resolves when both are committed. Throws QUOTA_EXCEEDED if the
-   * guild would have too many live servers; the acknowledgements are stored even then.
+   * guild would have too many live servers, and UNAVAILABLE if too many of its servers return at the same time; the
+   * acknowledgements are stored even then. `signal` is aborted if the client disconnects.
    */
-  async receive(heartbeat: Omit<Heartbeat, 'receivedAt'>, acks: readonly Ack[]): Promise<HeartbeatResponse> {
+  async receive(
+    heartbeat: Omit<Heartbeat, 'receivedAt'>,
+    acks: readonly Ack[],
+    signal: AbortSignal,
+  ): Promise<HeartbeatResponse> {
     const received = { ...heartbeat, receivedAt: new Date(this.#options.clock.now()) };
     // A batch holds heartbeats of several senders.
     const source = currentEventSource();
     const sent = acks.map((ack) => ({ ...ack, source }));
+    const changing = { ...received, source };
     const result =
-      (await this.#live.add({ heartbeat: received, acks: sent })) ?? (await this.#change({ ...received, source }));
+      (await this.#live.add({ heartbeat: received, acks: sent })) ??
+      (await this.#changing.add(changing)) ??
+      (await this.#changePostponed(changing, signal));
     if (result instanceof ApiError) throw result;
     return result;
   }
 
-  /** Writes a heartbeat that makes a server live or ends it. A batch may leave it to a later one. */
-  async #change(heartbeat: ChangingHeartbeat): Promise<HeartbeatResponse | ApiError> {
-    for (;;) {
-      const result = await this.#changing.add(heartbeat);
-      if (result) return result;
+  /**
+   * Adds a heartbeat that a batch has postponed to the next batches until one of them writes it. Gives up when nobody
+   * waits for the response any more, because the server sends another heartbeat.
+   */
+  async #changePostponed(heartbeat: ChangingHeartbeat, signal: AbortSignal): Promise<HeartbeatResponse | ApiError> {
+    const { guildId, receivedAt } = heartbeat;
+    if (!this.#postponed.take(guildId)) return tooManyReturning();
+    try {
+      while (!signal.aborted && this.#options.clock.now() - receivedAt.getTime() < MAX_POSTPONED_MS) {
+        const result = await this.#changing.add(heartbeat);
+        if (result) return result;
+      }
+      return tooManyReturning();
+    } finally {
+      this.#postponed.release(guildId);
     }
   }
 
@@ -143,4 +176,9 @@ export class Heartbeats {
   #time() {
     return { serverTime: unixSeconds(this.#options.clock.now()) };
   }
+}
+
+function tooManyReturning(): ApiError {
+  const message = 'Too many game servers with open commands return at the same time, try again soon';
+  return new ApiError('UNAVAILABLE', { message, retryAfter: RETRY_SECONDS });
 }

@@ -102,7 +102,7 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
 function serverHandlers(options: HandlerOptions): Pick<Handlers, ServerRoutes> {
   const { heartbeats, commands, polls, intervals, tellsTopic } = options;
   return {
-    async beatServer({ guildId, body }) {
+    async beatServer({ guildId, body, signal }) {
       const serverId = requireServerId(body.server_id);
       const heartbeat = {
         guildId,
@@ -118,7 +118,7 @@ function serverHandlers(options: HandlerOptions): Pick<Handlers, ServerRoutes> {
         isFinal: body.final ?? false,
       };
       const acks = (body.acks ?? []).map((ack) => ackOf(guildId, serverId, ack.command_id, ack));
-      const response = await heartbeats.receive(heartbeat, acks);
+      const response = await heartbeats.receive(heartbeat, acks, signal);
       return ok({
         server_time: response.serverTime,
         next_heartbeat_seconds: response.intervalSeconds,
