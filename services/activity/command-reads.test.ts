@@ -2,36 +2,47 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '#kit/postgres/pool.ts';
 import { openTestPool } from '#test/postgres/database.ts';
 import type { ServiceResponse } from '#test/system/signed-calls.ts';
-import { MAX_OF_GUILD } from './domain/command-reads.ts';
+import { CommandReads, MAX_OF_GUILD } from './domain/command-reads.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const fixture = new ActivityFixture();
 let locking: Database;
+let reading: Database;
 beforeAll(async () => {
   await fixture.start();
   locking = await openTestPool(fixture.testDatabase.url);
+  reading = await openTestPool(fixture.testDatabase.url);
 });
 afterAll(async () => {
-  await locking.close();
+  await Promise.all([locking.close(), reading.close()]);
   await fixture.stop();
 });
 
-/** Runs `work` while reads of commands do not end. */
-async function whileReadsHang(work: () => Promise<void>): Promise<void> {
+/** Runs `work` while statements that read a table do not end. */
+async function whileLocked(table: string, work: () => Promise<void>): Promise<void> {
   await locking.transaction(async (transaction) => {
-    await transaction.query('LOCK TABLE activity.commands IN ACCESS EXCLUSIVE MODE');
+    await transaction.query(`LOCK TABLE activity.${table} IN ACCESS EXCLUSIVE MODE`);
     await work();
   });
 }
 
-/** The number of reads of commands that PostgreSQL is executing. */
-async function executing(): Promise<number | undefined> {
+/** Runs `work` while reads of commands do not end. */
+const whileReadsHang = (work: () => Promise<void>) => whileLocked('commands', work);
+
+/** The number of statements with this text that wait for a lock in PostgreSQL. */
+async function waiting(text: string): Promise<number | undefined> {
   const [row] = await fixture.database.query<{ reads: number }>(
     `SELECT count(*)::int AS reads FROM pg_stat_activity
-     WHERE wait_event_type = 'Lock' AND query LIKE '%AS "commandId", place AS sequence%' AND datname = current_database()`,
+     WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND datname = current_database()`,
+    [text],
   );
   return row?.reads;
 }
+
+/** The number of reads of commands that PostgreSQL is executing. */
+const executing = () => waiting('AS "commandId", place AS sequence');
+/** The number of reads of the servers of a command that PostgreSQL is executing. */
+const executingServers = () => waiting('admitted_place < place');
 
 const list = (guildId: string) => fixture.get(`/guilds/${guildId}/commands`, { guildId });
 const statusesOf = async (responses: Promise<ServiceResponse>[]) =>
@@ -77,5 +88,27 @@ describe('while reads of commands are slow', () => {
     });
     const later = Array.from({ length: MAX_OF_GUILD }, () => list(guildId));
     expect(await statusesOf(later)).toEqual(later.map(() => 200));
+  });
+
+  test('a command and its servers are read in one turn of the guild, so that one deadline limits both reads', async () => {
+    await fixture.beat('a', {}, { guildId });
+    const { commandIds } = await fixture.enqueue({ guildId });
+    const [commandId = ''] = commandIds;
+    const reads = new CommandReads({ database: reading, clock: fixture.clock });
+    let found: ReturnType<CommandReads['readWithServers']> | undefined;
+    let listing: Promise<void> | undefined;
+    let isListed = false;
+    await whileLocked('servers', async () => {
+      found = reads.readWithServers(guildId, commandId, { after: '', limit: 10 });
+      listing = (async () => {
+        await reads.list(guildId, { before: undefined, since: undefined, limit: 10 });
+        isListed = true;
+      })();
+      await expect.poll(executingServers).toBe(1);
+      // Otherwise the next read of the guild would have come between the two, and each of them could wait for five seconds.
+      expect(isListed).toBe(false);
+    });
+    expect(await found).toMatchObject({ command: { commandId }, servers: [{ serverId: 'a' }] });
+    await listing;
   });
 });

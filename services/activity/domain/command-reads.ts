@@ -21,6 +21,17 @@ export interface CommandReadsOptions {
   clock: Clock;
 }
 
+/** Selects the game servers of a shared command: at most `limit`, starting after the ID `after`. */
+export interface ServerPage {
+  after: string;
+  limit: number;
+}
+
+export interface CommandWithServers {
+  command: store.CommandRecord;
+  servers: readonly store.ServerRecord[];
+}
+
 /**
  * Reads commands with their outcome. A read of a page counts up to 2,000 deliveries of each command, so these reads use
  * few database connections, and those of a guild run one after another: the heartbeats of game servers need the others.
@@ -42,28 +53,37 @@ export class CommandReads {
     return this.#limited(guildId, () => store.listCommands(database, guildId, filter, this.#now()));
   }
 
-  /** Returns a command. Throws NOT_FOUND if the guild has no such command. */
-  async read(guildId: string, commandId: string): Promise<store.CommandRecord> {
+  /**
+   * Returns a command and its game servers: for a shared command a page of them (see `listCommandServers`), otherwise
+   * the command itself. Throws NOT_FOUND if the guild has no such command.
+   */
+  readWithServers(guildId: string, commandId: string, page: ServerPage): Promise<CommandWithServers> {
     const { database } = this.#options;
-    const find = () => store.findCommand(database, guildId, commandId, this.#now());
-    return (await this.#limited(guildId, find)) ?? commandNotFound();
+    return this.#limited(guildId, async (requireTime) => {
+      const command = await store.findCommand(database, guildId, commandId, this.#now());
+      if (!command) return commandNotFound();
+      if (command.serverId !== '') return { command, servers: [command] };
+      requireTime();
+      const servers = await store.listCommandServers(database, guildId, commandId, page.after, page.limit);
+      return { command, servers };
+    });
   }
 
-  /** Returns a page of the game servers of a command that is for several servers; see `listCommandServers`. */
-  listServers(guildId: string, commandId: string, after: string, limit: number): Promise<store.ServerRecord[]> {
-    const { database } = this.#options;
-    return this.#limited(guildId, () => store.listCommandServers(database, guildId, commandId, after, limit));
-  }
-
-  /** Throws UNAVAILABLE if too many reads wait, or if the read does not end in time. */
-  async #limited<Result>(guildId: string, read: () => Promise<Result>): Promise<Result> {
+  /**
+   * Throws UNAVAILABLE if too many reads wait, or if the read does not end in time. A read of several statements calls
+   * `requireTime` between them: it throws if the caller no longer waits.
+   */
+  async #limited<Result>(guildId: string, read: (requireTime: () => void) => Promise<Result>): Promise<Result> {
     if (!this.#slots.take(guildId)) {
       throw new ApiError('UNAVAILABLE', { message: 'Too many reads of commands are waiting, try again soon' });
     }
     const until = performance.now() + WAIT_MS;
-    const reading = this.#inOrder(guildId, () => {
+    const requireTime = () => {
       if (performance.now() >= until) throw new DeadlineError(WAIT_MS);
-      return read();
+    };
+    const reading = this.#inOrder(guildId, () => {
+      requireTime();
+      return read(requireTime);
     }).finally(() => this.#slots.release(guildId));
     try {
       return await within(WAIT_MS, reading);

@@ -143,15 +143,15 @@ function readMethods({ commandReads, clock }: CommandAdminOptions): Pick<Methods
     async readCommand({ guildId: guild, commandId, ...message }) {
       const request = checked(read, { guild_id: guild, command_id: commandId, ...message }, 'request');
       const now = clock.now();
-      const command = await commandReads.read(request.guild_id, request.command_id);
-      const view = { command: commandMessage(command, now) };
-      if (command.serverId !== '') {
-        return { ...view, servers: [commandServerMessage(command, command, now)], nextCursor: '' };
-      }
       const size = request.limit || DEFAULT_PAGE_SIZE;
-      const found = await commandReads.listServers(request.guild_id, request.command_id, request.cursor, size);
-      const nextCursor = found.length === size ? (found.at(-1)?.serverId ?? '') : '';
-      return { ...view, servers: found.map((server) => commandServerMessage(server, command, now)), nextCursor };
+      const page = { after: request.cursor, limit: size };
+      const { command, servers } = await commandReads.readWithServers(request.guild_id, request.command_id, page);
+      const hasMore = command.serverId === '' && servers.length === size;
+      return {
+        command: commandMessage(command, now),
+        servers: servers.map((server) => commandServerMessage(server, command, now)),
+        nextCursor: hasMore ? (servers.at(-1)?.serverId ?? '') : '',
+      };
     },
   };
 }

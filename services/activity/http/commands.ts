@@ -55,9 +55,7 @@ export function commandHandlers({
       const scope = { route: 'servers of a command', guildId, filters: { commandId } };
       const after = cursor === undefined ? '' : serverPositions.read(decodeCursor(scope, cursor)).id;
       const now = time();
-      const command = await commandReads.read(guildId, commandId);
-      const servers =
-        command.serverId === '' ? await commandReads.listServers(guildId, commandId, after, limit + 1) : [command];
+      const { command, servers } = await commandReads.readWithServers(guildId, commandId, { after, limit: limit + 1 });
       const page = pageOf(servers, limit, scope, ({ serverId }) => serverPositions.write({ id: serverId }));
       return ok({
         ...commandRecordView(command, now),
