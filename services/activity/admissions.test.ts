@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EventRecorder } from '#kit/events/recorder.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { Admissions } from './domain/admissions.ts';
-import { ActivityEvents } from './events.ts';
-import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
-import { type Heartbeat, saveHeartbeats } from './store/servers.ts';
+import { ActivityFixture, newGuild } from './fixture.ts';
+import { admissionsOf, heartbeatOf } from './fixtures/admissions.ts';
+import { saveHeartbeats } from './store/servers.ts';
 
 const MAX = 5;
 
@@ -133,20 +131,7 @@ test('the players of a server are deleted when it ends or lapses, and not stored
 });
 
 describe('a heartbeat that is written late', () => {
-  const late = (guildId: string, receivedAt: number): Heartbeat => ({
-    guildId,
-    serverId: 'a',
-    placeId: PLACE,
-    universeId: undefined,
-    playerCount: 99,
-    maxPlayers: 99,
-    players: undefined,
-    fps: undefined,
-    ageSeconds: undefined,
-    pluginVersion: undefined,
-    isFinal: false,
-    receivedAt: new Date(receivedAt),
-  });
+  const late = (guildId: string, receivedAt: number) => heartbeatOf(guildId, 'a', receivedAt);
   const playerCount = async (guildId: string) =>
     (await fixture.database.query('SELECT player_count FROM activity.servers WHERE guild_id = $1', [guildId]))[0];
 
@@ -178,15 +163,7 @@ describe('a heartbeat that is written late', () => {
     const sentAt = fixture.clock.now();
     await fixture.advance(1_000);
     await fixture.beat('a', { final: true }, { guildId });
-    const { clock, database } = fixture;
-    const events = new ActivityEvents(new EventRecorder({ schema: 'activity', wake: () => undefined }));
-    const admissions = new Admissions({
-      database,
-      clock,
-      events,
-      telemetry: { quotaExceeded: () => undefined },
-      maxLiveServers: MAX,
-    });
+    const admissions = admissionsOf(fixture, MAX);
     const admitted = await admissions.admit([late(guildId, sentAt)]);
     expect(admitted).toEqual([{ isLate: true, isPostponed: false, intervalSeconds: 15 }]);
     expect(await liveServers(guildId)).toEqual([]);

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_RESERVED } from './domain/admissions.ts';
 import { MAX_POSTPONED_MS, MAX_POSTPONED_OF_GUILD } from './domain/heartbeats.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
+import { admissionsOf, heartbeatOf } from './fixtures/admissions.ts';
 import { MAX_OPEN_COMMANDS } from './store/new-commands.ts';
 
 const SERVERS = 25;
+const MAX_LIVE = 2_000;
 const HOUR_SECONDS = 3_600;
 
 const fixture = new ActivityFixture();
@@ -77,15 +79,9 @@ test('a batch of returning servers reserves a limited number of commands, and no
   const { commandIds } = await fixture.enqueue({ guildId: neighbour, ttlSeconds: HOUR_SECONDS });
   await fixture.advance(60_000);
 
-  const order: string[] = [];
-  const beat = async (server: string, guild: string) => {
-    const response = await fixture.beat(server, {}, { guildId: guild });
-    order.push(server);
-    return response;
-  };
   const [own, ...returned] = await Promise.all([
-    beat('own', neighbour),
-    ...servers.map((server) => beat(server, guildId)),
+    fixture.beat('own', {}, { guildId: neighbour }),
+    ...servers.map((server) => fixture.beat(server, {}, { guildId })),
   ]);
 
   expect(returned.map(({ status }) => status)).toEqual(servers.map(() => 200));
@@ -94,8 +90,19 @@ test('a batch of returning servers reserves a limited number of commands, and no
   const added = await reservedTogether(guildId);
   expect(added.reduce((sum, count) => sum + count)).toBe(SERVERS * MAX_OPEN_COMMANDS);
   expect(Math.max(...added)).toBeLessThanOrEqual(MAX_RESERVED);
-  // The server with one command did not have to wait for those with many.
-  expect(order.indexOf('own')).toBeLessThanOrEqual(MAX_RESERVED / MAX_OPEN_COMMANDS);
+});
+
+test('a returning server with few commands is not postponed because of servers of other guilds with many', async () => {
+  const [guildId, neighbour] = [newGuild(), newGuild()];
+  const servers = await lapsedServers(guildId, SERVERS, MAX_OPEN_COMMANDS);
+  const [own = ''] = await lapsedServers(neighbour, 1, 1);
+  const now = fixture.clock.now();
+  const heartbeats = [...servers.map((server) => heartbeatOf(guildId, server, now)), heartbeatOf(neighbour, own, now)];
+  const results = await admissionsOf(fixture, MAX_LIVE).admit(heartbeats);
+  expect(results.at(-1)).toMatchObject({ isPostponed: false, intervalSeconds: 15 });
+  expect([...(await reservedByServer(neighbour))]).toEqual([[own, 1]]);
+  const returned = results.slice(0, -1).filter(({ isPostponed }) => !isPostponed);
+  expect(returned).toHaveLength(Math.floor((MAX_RESERVED - 1) / MAX_OPEN_COMMANDS));
 });
 
 test(`of a guild at most ${MAX_POSTPONED_OF_GUILD} heartbeats are postponed, for at most ${MAX_POSTPONED_MS} ms; the others get 503, and no command is lost`, async () => {
