@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import { dailyLimitReached } from '#kit/daily-limit.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import type { RecordedEvent } from '#kit/events/recorder.ts';
 import type { EventSource } from '#kit/events/source.ts';
@@ -11,7 +12,6 @@ import { claimLapsing, type GuildCounts, lockGuilds, MAX_LAPSED, sweepGuilds } f
 import { type ChangedServer, type Heartbeat, readIntervals, serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 import { AdmissionCounter, isReturning, MAX_SERVER_STARTS_PER_DAY, type Outcome } from './admission-counter.ts';
-import { dailyLimitReached } from './daily-limit.ts';
 
 /**
  * The maximum number of commands that one batch reserves for servers that become live again, so that the heartbeats of
@@ -198,7 +198,7 @@ export class Admissions {
   #errorOf(outcome: Outcome, guildId: string): ApiError | undefined {
     if (outcome === 'too many starts') {
       const message = `${MAX_SERVER_STARTS_PER_DAY} servers of the guild have started today (UTC), which is the maximum`;
-      return dailyLimitReached(message, this.#now());
+      return dailyLimitReached(message, this.#now().getTime());
     }
     if (outcome !== 'too many live') return undefined;
     const { maxLiveServers: max, telemetry } = this.#options;

@@ -1,4 +1,5 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { dailyLimitReached } from '#kit/daily-limit.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentEventSource } from '#kit/events/source.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
@@ -14,7 +15,6 @@ import type { ActivityTelemetry } from '../telemetry.ts';
 import { commandCancelled, commandSent } from './audited-commands.ts';
 import type { CommandReports } from './command-reports.ts';
 import { type CommandRequest, type Decision, type Recipients, requestHash } from './command-request.ts';
-import { dailyLimitReached } from './daily-limit.ts';
 
 /**
  * The maximum number of servers that the shared commands of a guild may be for on a day (UTC), together: each server that
@@ -247,7 +247,7 @@ export class Commands {
     const now = this.#now();
     if (await addToDay(transaction, guildId, 'deliveries', MAX_DELIVERIES_PER_DAY, now, servers)) return;
     const message = `The guild may send commands to ${MAX_DELIVERIES_PER_DAY} servers a day (UTC), counted once per command`;
-    throw dailyLimitReached(message, now);
+    throw dailyLimitReached(message, now.getTime());
   }
 
   /** Reports a command as finished if it is for no server: none has to acknowledge it. */

@@ -1,4 +1,5 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { dailyLimitReached } from '#kit/daily-limit.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { EventSweep } from '#kit/events/sweeper.ts';
 import { type HandlerResult, ok } from '#kit/http/envelope.ts';
@@ -15,7 +16,6 @@ import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
-import { dailyLimitReached } from './daily-limit.ts';
 
 /** The interval of session heartbeats, by which a game server reports the open sessions of staff on it. */
 export const BEAT_SECONDS = 60;
@@ -142,7 +142,7 @@ export class Sessions {
     const now = this.#now();
     if (await addToDay(transaction, guildId, 'sessions', MAX_SESSIONS_PER_DAY, now)) return;
     const message = `The guild has started ${MAX_SESSIONS_PER_DAY} sessions today (UTC), which is the maximum`;
-    throw dailyLimitReached(message, now);
+    throw dailyLimitReached(message, now.getTime());
   }
 
   #now(): Date {
