@@ -62,9 +62,13 @@ async function newServer(
 
 const run = <T>(engine: Engine, source: string) => engine.run<T>(`local guild = _G.guild\n${source}`);
 
+/** Makes a request. It is repeated while the services respond with 503: the engines use the processor of this process too. */
 // oxlint-disable-next-line typescript/no-explicit-any -- any response
 async function call(path: string, body?: object): Promise<any> {
-  const { status, json } = await network.call(path, { key, api: gateway, ...(body && { method: 'POST', body }) });
+  const { status, json } = await vi.waitUntil(async () => {
+    const response = await network.call(path, { key, api: gateway, ...(body && { method: 'POST', body }) });
+    return response.status !== 503 && response;
+  }, patience);
   if (status >= 300) throw new Error(JSON.stringify(json));
   return json.data;
 }
