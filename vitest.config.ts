@@ -80,7 +80,7 @@ export default defineConfig({
     reporters: ['default', './test/reporter.ts'],
     // Integration tests wait for timers and for other processes for more than half of their time. With more workers, tests that
     // measure time within a second would fail now and then.
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         test: {
