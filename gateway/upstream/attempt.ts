@@ -9,7 +9,7 @@ const SAFE_METHODS = ['GET', 'HEAD'];
 /** If a client waits longer than this for a response to its whole request, and disconnects, the service may have failed. */
 const GIVE_UP_MS = 1_000;
 
-/** Thrown if the client disconnected after it had waited so long that the service may have failed. */
+/** Thrown if the client disconnected after it had waited for the response so long that the service may have failed. */
 export class ClientGaveUp extends Error {}
 
 /** A request that is being sent to a service, and its connection. */

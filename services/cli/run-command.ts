@@ -126,7 +126,7 @@ function faultText({ path, message }: Fault, command: Command): string {
   return `${typedName(snakeCase, command)}${number} ${message}`;
 }
 
-/** Returns what a person types for a field of a request. A command with an argument passes it as the ID, unless it has that option. */
+/** Returns what a command line calls a field of a request: its option, or the command's argument if the field is the ID. */
 function typedName(field: string, { argument, options }: Command): string {
   const option = field.replaceAll('_', '-');
   const isArgument = argument !== undefined && (field === 'id' || field === argument.toLowerCase());

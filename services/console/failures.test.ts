@@ -6,6 +6,7 @@ import { type Browser, ConsoleFixture, GUILD } from './fixture.ts';
 
 let system: ConsoleFixture;
 let owner: Browser;
+const logLines: string[] = [];
 const proxies = new Map<string, TcpProxy>();
 const SERVICE_TIMEOUT_MS = '1500';
 /** Longer than the deadline of most calls of auth, 3 s, and shorter than that of auth's calls for an erasure, 4 s. */
@@ -16,6 +17,7 @@ const PROXIED = ['moderation', 'redis', 'auth'];
 beforeAll(async () => {
   system = await ConsoleFixture.start({
     environment: { SERVICE_TIMEOUT_MS, TRUSTED_PROXIES: '127.0.0.1' },
+    logLines,
     through: async (part, address) => {
       if (!PROXIED.includes(part)) return address;
       const proxy = await startTcpProxy(Number(address.split(':')[1]));
@@ -43,6 +45,24 @@ test('a service that is too slow is 504, and other services are not affected', a
   expect((await owner.api(`/guilds/${GUILD}/usage`)).status).not.toBe(504);
   proxyOf('moderation').release();
   await expect.poll(async () => (await bans()).status).toBe(200);
+});
+
+test('a browser that leaves while its request is forwarded is logged as no failure', async () => {
+  const inFlight = () => system.metric('console_in_flight_requests');
+  logLines.length = 0;
+  proxyOf('moderation').hold();
+  const leaving = new AbortController();
+  const headers = { cookie: owner.cookie, 'x-guild-id': GUILD };
+  const response = fetch(`${system.url}/api/v1/moderation/${GUILD}/game/bans/active`, {
+    headers,
+    signal: leaving.signal,
+  });
+  await expect.poll(inFlight).toBe(1);
+  leaving.abort();
+  await expect(response).rejects.toThrow('aborted');
+  await expect.poll(inFlight).toBe(0);
+  proxyOf('moderation').release();
+  expect(logLines.filter((line) => line.includes('request failed'))).toEqual([]);
 });
 
 test('a service that is down is 503 with Retry-After, and works again by itself', async () => {

@@ -1,4 +1,4 @@
-// Guarantees about bodies that arrive slowly or never: they hold no slot, and a browser that leaves gives back what it held.
+// Guarantees about request bodies that arrive slowly or never: their requests take no slot, and a disconnected client keeps none.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -44,7 +44,7 @@ async function begin(
 }
 const accessOf = (index: number) => `/console/guilds/${GUILD}/access/92000000000000${1000 + index}`;
 const randomToken = () => `${Math.random()}`.slice(2).padEnd(43, 'x');
-/** Signs a person in whom the console does not know yet: a sign-in with a link is the first that it sees of the session. */
+/** Signs in with a link, and returns the token of a session that the console has not cached yet. */
 async function newSession(address: string): Promise<string> {
   const body = { token: await system.createLink() };
   const headers = { 'x-forwarded-for': address };

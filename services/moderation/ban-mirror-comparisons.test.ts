@@ -50,7 +50,7 @@ class HeldComparisons {
   }
 }
 
-/** Starts loops that read one universe each. `done` is the number of those that have ended. */
+/** Lets each process check `loops` universes at the same time. `done` counts the checks that have ended. */
 function startLoops(processes: UniverseChecks[], loops: number) {
   const state = { done: 0, all: Promise.resolve<unknown>(undefined) };
   const checks = processes.flatMap((process) => Array.from({ length: loops }, () => process.checkNext()));

@@ -72,6 +72,8 @@ export class Forwarder {
     const upstream = this.#parts.upstreams[route.service];
     if (!upstream) throw new ApiError('ROUTE_NOT_FOUND');
     upstream.requireAvailable();
+    // 'close' was emitted before this can listen.
+    if (response.destroyed) throw new ClientDisconnected();
     const left = new AbortController();
     response.once('close', () => left.abort());
     const headers = {

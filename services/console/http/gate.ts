@@ -109,8 +109,7 @@ export class Gate {
       if (person !== undefined) return await withSlot(this.#slots, person, () => work(caller, body));
       return await withSlot(this.#strangers, networkOf(address), () => work(caller, body));
     } catch (thrown) {
-      const error = asApiError(thrown);
-      if (!isUnknownSession(error)) throw error;
+      if (!isUnknownSession(asApiError(thrown))) throw thrown;
       persons.forget(caller);
       windows.count('unknown_session', network);
       throw new ApiError('NOT_SIGNED_IN');

@@ -23,7 +23,7 @@ beforeEach(() => {
   guildId = newGuild();
 });
 
-/** A webhook without events to send, of which `count` attempts were stored, the oldest of them yesterday. */
+/** Creates a webhook with no pending events and `count` stored delivery attempts, the oldest of them from yesterday. */
 async function withAttempts(count: number): Promise<LeasedEndpoint> {
   const { id } = await fixture.create(guildId, { url: 'http://127.0.0.1:1024/' });
   const lease = randomUUID();

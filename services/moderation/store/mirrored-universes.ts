@@ -189,7 +189,7 @@ export async function endReconciliation(
   );
 }
 
-/** Stores why a comparison was given up, and when the next one is due. */
+/** Stores the error with which a comparison was aborted, and when the next one is due. */
 export async function postponeReconciliation(
   on: Queryable,
   { guildId, universeId, lease }: UniverseCheck,

@@ -15,7 +15,7 @@ function longestPause(place: Place): number {
   return Math.max(...times.slice(1).map((at, index) => at - (times[index] as number)));
 }
 
-/** Rejects the acknowledgements with this text, as a release of the API might that accepts less than this one. */
+/** Makes the API reject acknowledgements that contain this text, as another release of the API might. */
 function rejectAcksWith(place: Place, text: string): void {
   const hasText = ({ path, body }: Call) =>
     (path === HEARTBEAT || ACK.test(path)) && JSON.stringify(body).includes(text);
