@@ -55,7 +55,7 @@ export interface EvaluationScope {
   withNickname?: boolean;
   /** If given, ranks that were read longer ago than this many milliseconds are read again. */
   maxRankAgeMs?: number | undefined;
-  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  /** If set, ownership that was read from the game platform at most this many milliseconds ago is used without a call. */
   maxOwnershipAgeMs?: number | undefined;
   /** The roles for which the ownership of items is not queried; a verdict that depends on ownership is unknown then. */
   withoutOwnership: readonly string[];

@@ -49,7 +49,7 @@ export interface FactsOptions {
   decidingTargets?: DecidingTargets | undefined;
   /** How new the ranks must be. */
   freshness?: Freshness | undefined;
-  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  /** If set, ownership that was read from the game platform at most this many milliseconds ago is used without a call. */
   maxOwnershipAgeMs?: number | undefined;
 }
 

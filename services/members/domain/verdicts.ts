@@ -42,7 +42,7 @@ export interface VerdictScope {
   withNickname?: boolean;
   /** If given, ranks must not have been read longer ago than this many milliseconds. */
   maxRankAgeMs?: number | undefined;
-  /** If given, ownership that was read at most this many milliseconds ago is not read again. */
+  /** If set, ownership that was read from the game platform at most this many milliseconds ago is used without a call. */
   maxOwnershipAgeMs?: number | undefined;
   /** The ID of a stored role binding that is ignored as if it were removed. */
   removedBindingId?: number | undefined;
