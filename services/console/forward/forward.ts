@@ -71,7 +71,6 @@ export class Forwarder {
     await this.#limit(route, guildId, signed, response);
     const upstream = this.#parts.upstreams[route.service];
     if (!upstream) throw new ApiError('ROUTE_NOT_FOUND');
-    upstream.requireAvailable();
     // 'close' was emitted before this can listen.
     if (response.destroyed) throw new ClientDisconnected();
     const left = new AbortController();

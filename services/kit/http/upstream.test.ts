@@ -59,7 +59,7 @@ test('an exchange whose body does not end in time fails with TIMEOUT and closes 
 test('the circuit breaker opens if bodies do not end in time', async () => {
   const boats = await serve(stall, TIMEOUT_MS);
   await Promise.allSettled(Array.from({ length: 10 }, () => boats.exchange(REQUEST, MAX_BYTES)));
-  expect(() => boats.requireAvailable()).toThrow(expect.objectContaining({ code: 'UNAVAILABLE' }));
+  await expect(boats.exchange(REQUEST, MAX_BYTES)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
 test('an exchange whose connection is lost within the body fails with UNAVAILABLE', async () => {

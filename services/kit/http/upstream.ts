@@ -61,11 +61,6 @@ export class Upstream implements Part {
     this.#breaker.probeWith(() => this.#probe());
   }
 
-  /** Throws UNAVAILABLE while the circuit breaker is open, so that no body is read in vain. */
-  requireAvailable(): void {
-    this.#breaker.requireClosed();
-  }
-
   /**
    * Sends a request and returns the response, whose body is still to be read and has no timeout. Throws UNAVAILABLE or
    * TIMEOUT.
